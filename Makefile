@@ -1,0 +1,63 @@
+# The front door. Everything real is in CMakeLists.txt, CMakePresets.json and scripts/.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+STORE ?= file
+DURATION ?= 20m
+
+.PHONY: help demo test sanitize bench soak format lint install clean build-dev build-release
+
+help:
+	@echo 'make demo       see it work (installs what is missing, builds, plays on one machine)'
+	@echo 'make test       build and run all tests'
+	@echo 'make sanitize   the same under ASan+UBSan and TSan'
+	@echo 'make bench      measure; soak: long runs (DURATION=20m); lint, format; install PREFIX=...; clean'
+
+build-dev:
+	@scripts/install-deps build test
+	@cmake --preset dev >build/dev.log 2>&1 || (cat build/dev.log; exit 1)
+	@cmake --build --preset dev -j $(JOBS)
+
+build-release:
+	@scripts/install-deps build bench
+	@cmake --preset release >build/release.log 2>&1 || (cat build/release.log; exit 1)
+	@cmake --build --preset release -j $(JOBS)
+
+build-dev build-release sanitize lint: | build
+build:
+	@mkdir -p build
+
+demo: | build
+	@scripts/install-deps build
+	@cmake --preset release -DBATON_BUILD_BENCH=OFF >build/demo.log 2>&1 || (cat build/demo.log; exit 1)
+	@cmake --build --preset release -j $(JOBS)
+	@STORE=$(STORE) scripts/demo build/release
+
+test: build-dev
+	@ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+
+sanitize:
+	@scripts/install-deps build test
+	@scripts/sanitize $(JOBS)
+
+bench: build-release
+	@bench/run build/release
+
+soak: build-dev
+	@scripts/soak build/dev $(DURATION)
+
+format:
+	@scripts/install-deps lint
+	@git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i
+
+lint:
+	@scripts/install-deps build test lint
+	@scripts/lint $(JOBS)
+
+install: | build
+	@scripts/install-deps build
+	@cmake --preset release -DBATON_BUILD_BENCH=OFF -DBATON_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX) -B build/install >build/install.log 2>&1 || (cat build/install.log; exit 1)
+	@cmake --build build/install -j $(JOBS)
+	@cmake --install build/install
+
+clean:
+	@rm -rf build

@@ -1,0 +1,89 @@
+// Client: the connection of a program to a store of locks.
+#pragma once
+
+#include <baton/error.h>
+#include <baton/mutex.h>
+#include <baton/options.h>
+#include <baton/result.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton {
+
+namespace internal {
+class ClientImpl;
+}
+
+// One place in the queue of a lock.
+struct Entry {
+  std::string id;           // names exactly this entry, for evict()
+  std::string label;        // who it is; "unknown" for entries of other programs
+  std::uint64_t token = 0;  // its fencing token
+  std::chrono::system_clock::time_point since;  // when it joined the queue; epoch: unknown
+};
+
+// A lock as the store shows it. entries.front() is the holder, the others wait in this order.
+struct LockSnapshot {
+  std::string name;
+  std::vector<Entry> entries;
+};
+
+enum class SessionState { connecting, connected, suspect, closed };
+
+struct SessionInfo {
+  std::string backend;                  // "memory", "file", "zk", "etcd"
+  std::string endpoint;                 // the server we talk to, or the directory
+  std::chrono::milliseconds timeout{};  // as granted by the store; max() on stores without a lease
+  SessionState state = SessionState::closed;
+  std::string server_version;  // empty: the store has none
+  // file:// only, else -1: the locks of this client live until the last copy of this descriptor is
+  // closed. Pass a copy (SCM_RIGHTS) to a process that must outlive this one, and never unlock it.
+  int liveness_fd = -1;
+};
+
+// A connection to one store; gives out mutexes. Move-only, thread-safe. All its locks share one
+// session. Opened in one process, useless in a fork of it: there every call fails with
+// Error(forked), every hold is lost, and nothing touches the store.
+class BATON_API Client {
+ public:
+  // Connects within options.connect_timeout. URLs: memory:NAME, file:///dir, zk://h:p,h:p/root,
+  // etcd://h:p,h:p/root, etcds://... Throws Error(invalid_argument) for bad options or a bad URL
+  // before any I/O, Error(unsupported), Error(permission_denied), Error(connection_failed).
+  static Client connect(std::string_view url, ClientOptions options = {});
+  static Result<Client> try_connect(std::string_view url, ClientOptions options = {}) noexcept;
+
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;  // closes what it was before
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();  // close()
+
+  // A handle to the lock of this name. Throws Error(invalid_name) before any I/O.
+  DistributedMutex mutex(std::string_view name, MutexOptions options = {});
+
+  // Holder and waiters, in order. No entries: the lock is free. Bounded by connect_timeout, like
+  // list() and evict(): Error(timeout) after that.
+  LockSnapshot inspect(std::string_view name);
+  // Names of the locks that have an entry, sorted; all of them, or those that begin with prefix.
+  std::vector<std::string> list(std::string_view prefix = {});
+  // Forced release of exactly that entry. False: there is no such entry (any more). An evicted
+  // holder is lost; an evicted waiter joins again at the end.
+  bool evict(std::string_view name, std::string_view entry_id);
+
+  SessionInfo session() const;
+
+  // Waiters end with Error(closed), holds are lost, entries are withdrawn; takes at most 5 s. May
+  // be called twice, from any thread, also from a handler.
+  void close() noexcept;
+
+ private:
+  explicit Client(std::shared_ptr<internal::ClientImpl> impl) noexcept;
+  std::shared_ptr<internal::ClientImpl> impl_;
+};
+
+}  // namespace baton

@@ -1,0 +1,152 @@
+// DistributedMutex: a mutex across processes and machines.
+#pragma once
+
+#include <baton/error.h>
+#include <baton/lock.h>
+#include <baton/options.h>
+#include <baton/result.h>
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace baton {
+
+namespace internal {
+class MutexImpl;
+class CoAttempt;
+
+// A handler of an asynchronous acquire; may be move-only.
+class HandlerBase {
+ public:
+  virtual ~HandlerBase() = default;
+  virtual void call(Result<Lock> result) = 0;
+};
+
+template <class F>
+class Handler final : public HandlerBase {
+ public:
+  explicit Handler(F&& f) : f_(std::move(f)) {}
+  explicit Handler(const F& f) : f_(f) {}
+  void call(Result<Lock> result) override { std::move(f_)(std::move(result)); }
+
+ private:
+  F f_;
+};
+
+// Converts any duration to milliseconds, up to the next one, without overflow in either direction.
+template <class R, class P>
+std::chrono::milliseconds clamp_to_ms(const std::chrono::duration<R, P>& d) {
+  using std::chrono::milliseconds;
+  using Seconds = std::chrono::duration<long double>;
+  const long double limit = static_cast<long double>(milliseconds::max().count()) / 1000.0L;
+  const long double seconds = Seconds(d).count();
+  if (seconds != seconds) return milliseconds(-1);  // not a number
+  if (seconds >= limit) return milliseconds::max();
+  if (seconds <= -limit) return milliseconds(-1);
+  return std::chrono::ceil<milliseconds>(d);
+}
+}  // namespace internal
+
+// What co_acquire() returns: await it once. Destroying it while it waits cancels the acquire.
+class BATON_API [[nodiscard]] AcquireAwaitable {
+ public:
+  AcquireAwaitable(AcquireAwaitable&&) noexcept;
+  AcquireAwaitable& operator=(AcquireAwaitable&&) = delete;
+  ~AcquireAwaitable();
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiter);
+  Lock await_resume();  // throws Error as acquire() does
+
+ private:
+  friend class DistributedMutex;
+  explicit AcquireAwaitable(std::shared_ptr<internal::CoAttempt> attempt) noexcept;
+  std::shared_ptr<internal::CoAttempt> attempt_;
+};
+
+// A cheap handle to one named lock: copy it freely, two handles of one name are the same lock.
+// Thread-safe. May outlive its Client; every acquire then fails with Error(closed).
+//
+// Two styles share one queue:
+//  - std-style (lock, try_lock, unlock: works with std::unique_lock and std::scoped_lock). The hold
+//    belongs to the calling thread and is reentrant: the same thread may lock again, keeps its
+//    token, and must unlock as often. A thread that ends without unlocking keeps the lock until the
+//    client is closed.
+//  - handle-style (acquire and relatives). The hold belongs to the returned Lock, which may move to
+//    another thread. Every acquire is its own place in the queue: a thread that holds a Lock and
+//    asks for another one on the same name waits for itself.
+//
+// Outcomes shared by all acquires: Error(timeout), Error(cancelled), Error(closed),
+// Error(invalid_argument) for a negative timeout, Error(permission_denied), Error(unsupported),
+// Error(store_error) at once; an outage is waited out until the timeout. After any of them no entry
+// of ours stays in the queue longer than the store needs to hear of it. Waiters are served in the
+// order in which the store put them into the queue; a waiter whose session ends, or whose entry is
+// evicted, joins again at the end.
+class BATON_API DistributedMutex {
+ public:
+  // Blocks until the lock is ours. Re-entering a hold that was lost throws Error(lock_lost): unlock
+  // it first.
+  void lock();
+  // One attempt. False: somebody else has it, or is in line for it.
+  bool try_lock();
+  // Waits at most this long. A negative duration is one attempt, as for std::timed_mutex.
+  template <class R, class P>
+  bool try_lock_for(const std::chrono::duration<R, P>& d) {
+    const auto ms = internal::clamp_to_ms(d);
+    return try_lock_ms(ms.count() < 0 ? std::chrono::milliseconds(0) : ms);
+  }
+  template <class C, class D>
+  bool try_lock_until(const std::chrono::time_point<C, D>& t) {
+    const auto now = C::now();
+    if (t <= now) return try_lock_ms(std::chrono::milliseconds(0));
+    using Seconds = std::chrono::duration<long double>;
+    return try_lock_for(Seconds(t.time_since_epoch()) - Seconds(now.time_since_epoch()));
+  }
+  // Never throws, never waits for the network. Without a hold of this thread: one error in the log.
+  void unlock() noexcept;
+
+  // Blocks until the lock is ours. Error(would_deadlock) when this thread holds it by lock() and no
+  // timeout is set.
+  [[nodiscard]] Lock acquire(AcquireOptions options = {});
+  [[nodiscard]] Lock acquire_for(std::chrono::milliseconds timeout);
+  // The same, for code without exceptions.
+  [[nodiscard]] Result<Lock> acquire_result(AcquireOptions options = {}) noexcept;
+  // nullopt: not in time. Here an unset timeout means 0. Throws when cancelled or the store fails.
+  [[nodiscard]] std::optional<Lock> try_acquire(AcquireOptions options = {});
+  [[nodiscard]] std::optional<Lock> try_acquire_for(std::chrono::milliseconds timeout);
+
+  // Calls handler(Result<Lock>) exactly once, on the client's executor, never inside this call. No
+  // thread waits. A handler that throws is logged. The handler may be move-only.
+  template <class F>
+  void acquire_async(AcquireOptions options, F&& handler) {
+    start_async(std::move(options),
+                std::make_unique<internal::Handler<std::decay_t<F>>>(std::forward<F>(handler)));
+  }
+
+  // Lock lock = co_await mutex.co_acquire(); the coroutine resumes on the client's executor.
+  [[nodiscard]] AcquireAwaitable co_acquire(AcquireOptions options = {});
+
+  // The calling thread's hold, for those who use lock(): Error(not_held) without one.
+  std::uint64_t token() const;
+  bool valid() const noexcept;  // false without a hold
+  std::stop_token lost_token() const;
+
+  const std::string& name() const noexcept;
+
+ private:
+  friend class Client;
+  explicit DistributedMutex(std::shared_ptr<internal::MutexImpl> impl) noexcept;
+  bool try_lock_ms(std::chrono::milliseconds timeout);
+  void start_async(AcquireOptions options, std::unique_ptr<internal::HandlerBase> handler);
+
+  std::shared_ptr<internal::MutexImpl> impl_;
+};
+
+}  // namespace baton

@@ -1,0 +1,81 @@
+// Options of clients, mutexes and acquires.
+#pragma once
+
+#include <baton/version.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace baton {
+
+enum class LogLevel { debug, info, warning, error };
+
+// Transport security, for etcds:// and ZooKeeper with TLS. Names of PEM files; empty: not used.
+struct TlsOptions {
+  std::string ca_file;    // whom we trust; empty: the system's authorities
+  std::string cert_file;  // who we are, for mutual TLS
+  std::string key_file;   // the key of cert_file
+};
+
+// Who we are to the store. The password itself is never an option and never part of the URL: it is
+// read from a file, or from an environment variable, when the client connects.
+struct Credentials {
+  std::string user;
+  std::string password_file;  // first line of this file
+  std::string password_env;   // or the value of this variable
+};
+
+// One thing that happened, for counters and histograms of yours.
+struct MetricEvent {
+  enum class Kind {
+    acquired,         // duration: from the call to the grant
+    released,         // duration: how long it was held
+    lost,             // duration: how long it was held
+    timed_out,        // duration: how long we waited
+    cancelled,        // duration: how long we waited
+    session_started,  // lock is empty
+    session_ended,    // lock is empty
+  };
+  Kind kind;
+  std::string_view lock;  // valid during the call only
+  std::uint64_t token = 0;
+  std::chrono::nanoseconds duration{};
+};
+
+struct ClientOptions {
+  // How long a dead holder can keep others waiting, 1 s to 1 day. The store may grant another
+  // value: Client::session() tells. No effect on file:// and memory:.
+  std::chrono::milliseconds session_timeout{10'000};
+  // Bound of connecting, of one attempt, and of inspect, list and evict. 1 ms to 1 hour.
+  std::chrono::milliseconds connect_timeout{5'000};
+  // Who we are, shown to others. Default "host:pid". UTF-8, at most 256 bytes, no control bytes.
+  std::string label;
+  // Where log lines go; called from threads of the client, one call at a time. Default: spdlog to
+  // stderr, warnings and up. <baton/spdlog.h> adapts a logger of yours.
+  std::function<void(LogLevel, std::string_view)> log;
+  // Where handlers and coroutines resume. It must run what it is given, once, and not inside the
+  // call. Default: a thread of the client.
+  std::function<void(std::function<void()>)> executor;
+  TlsOptions tls;
+  Credentials credentials;
+  // Called on a thread of the client, never under a lock of baton's. Must not block for long.
+  std::function<void(const MetricEvent&)> metrics;
+};
+
+// Options of one mutex. None yet: the type is here so that later ones do not break programs.
+struct MutexOptions {};
+
+struct AcquireOptions {
+  // none: wait for ever; 0: one attempt, itself bounded by connect_timeout; negative:
+  // Error(invalid_argument). milliseconds::max() means for ever too.
+  std::optional<std::chrono::milliseconds> timeout{};
+  // Cancels the wait with Error(cancelled) and leaves no entry behind.
+  std::stop_token stop{};
+};
+
+}  // namespace baton

@@ -1,0 +1,325 @@
+#include "common/client_impl.h"
+
+#include "common/async.h"
+#include "common/fork_guard.h"
+#include "common/lock_name.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A thread's number in this process, never used again (pthread_self and gettid are).
+std::uint64_t thread_serial() noexcept {
+  static std::atomic<std::uint64_t> next{1};
+  thread_local const std::uint64_t serial = next.fetch_add(1, std::memory_order_relaxed);
+  return serial;
+}
+
+class BlockingSink final : public AttemptSink {
+ public:
+  bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override {
+    return box_.put(std::move(outcome));
+  }
+  std::optional<Result<std::shared_ptr<Hold>>> wait_until(Time until, const Clock& clock) {
+    return box_.wait_until(until, clock);
+  }
+
+ private:
+  Mailbox<std::shared_ptr<Hold>> box_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> backend,
+                                                     ClientOptions options, LogFunction log) {
+  const auto timeout = options.connect_timeout;
+  // In a fork nothing may be destroyed: mutexes may be locked, threads are gone. So it is leaked.
+  std::shared_ptr<ClientImpl> client(
+      new ClientImpl(std::move(backend), std::move(options), std::move(log)), [](ClientImpl* impl) {
+        if (!impl->forked()) delete impl;  // NOLINT
+      });
+  const auto opened = client->ask<Done>(
+      "connect", timeout, [](Engine& engine, Answer<Done> done) { engine.open(std::move(done)); });
+  if (!opened) {
+    std::string text = opened.error().what();
+    if (opened.error().errc() == Errc::timeout) {
+      const auto trouble = client->ask<std::string>(
+          "connect", milliseconds(100),
+          [](Engine& engine, Answer<std::string> answer) { answer(engine.trouble()); });
+      if (trouble && !trouble->empty()) text += ": " + *trouble;
+    }
+    client->close();
+    if (opened.error().errc() != Errc::timeout) return opened.error();
+    return Error(Errc::connection_failed, text);
+  }
+  return client;
+}
+
+ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options, LogFunction log)
+    : generation_(fork_generation()),
+      options_(std::move(options)),
+      log_(std::move(log)),
+      backend_(std::move(backend)),
+      loop_(backend_->loop()),
+      user_code_(std::make_shared<UserCode>(options_.executor, log_)),
+      loss_(loop_.clock(), log_,
+            [this](std::shared_ptr<Hold> hold) {
+              // Kept by its deadline, on a thread of its own; the ticket goes from the loop.
+              loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+            }),
+      engine_(*backend_, *this, log_, std::random_device{}()) {
+  loop_.clock().add_listener(this);
+}
+
+ClientImpl::~ClientImpl() { close(); }
+
+bool ClientImpl::forked() const noexcept { return generation_ != fork_generation(); }
+
+Error ClientImpl::gone_error(const std::string& what) const {
+  if (forked()) {
+    return {Errc::forked, what +
+                              ": this process is a fork of the one that opened the client; open "
+                              "a client of its own"};
+  }
+  return {Errc::closed, what + " on " + backend_->where() + ": the client is closed"};
+}
+
+void ClientImpl::metric(const MetricEvent& event, const LockName* lock) {
+  if (!options_.metrics) return;
+  user_code_->post_direct(
+      [sink = options_.metrics, event, name = lock ? lock->text() : std::string()] {
+        MetricEvent named = event;
+        named.lock = name;
+        sink(named);
+      });
+}
+
+// ---- handle-style
+
+std::shared_ptr<Attempt> ClientImpl::make_attempt(const LockName& name,
+                                                  const AcquireOptions& options,
+                                                  std::shared_ptr<AttemptSink> sink) {
+  const bool once = options.timeout && options.timeout->count() == 0;
+  auto attempt = std::make_shared<Attempt>(name, once, std::move(sink));
+  attempt->started = loop_.now();
+  if (once) {
+    attempt->deadline = saturating_add_ms(attempt->started, options_.connect_timeout);
+    attempt->late = Errc::connection_failed;
+  } else if (options.timeout) {
+    attempt->deadline = saturating_add_ms(attempt->started, *options.timeout);
+  }
+  if (options.stop.stop_possible()) {
+    attempt->on_stop.emplace(options.stop,
+                             [client = weak_from_this(), weak = std::weak_ptr<Attempt>(attempt)] {
+                               const auto self = client.lock();
+                               const auto cancelled = weak.lock();
+                               // post, never run: this may be inside the very callback that
+                               // give_up() destroys.
+                               if (self && cancelled) self->cancel(cancelled);
+                             });
+  }
+  return attempt;
+}
+
+void ClientImpl::start(const std::shared_ptr<Attempt>& attempt) {
+  // Dropped by a loop that has stopped in the meantime: the caller must hear of it all the same.
+  struct Starter {
+    Starter(Engine* e, std::shared_ptr<Attempt> a) : engine(e), attempt(std::move(a)) {}
+    Starter(Starter&&) noexcept = default;
+    Starter& operator=(Starter&&) = delete;
+    ~Starter() {
+      if (attempt == nullptr) return;
+      if (const auto sink = std::exchange(attempt->sink, nullptr)) {
+        sink->offer(Error(Errc::closed, "acquire \"" + attempt->name.text() +
+                                            "\": the client was closed meanwhile"));
+      }
+    }
+    void operator()() { engine->start(std::exchange(attempt, nullptr)); }
+    Engine* engine;
+    std::shared_ptr<Attempt> attempt;
+  };
+  loop_.run(Starter(&engine_, attempt));
+}
+
+void ClientImpl::cancel(const std::shared_ptr<Attempt>& attempt) noexcept {
+  if (forked()) return;
+  loop_.post([this, attempt] { engine_.give_up(attempt, Errc::cancelled); });
+}
+
+namespace {
+std::optional<Error> refuse(const LockName& name, const AcquireOptions& options) {
+  if (options.timeout && options.timeout->count() < 0) {
+    return Error(Errc::invalid_argument,
+                 "acquire \"" + name.text() + "\": the timeout is negative");
+  }
+  if (options.stop.stop_requested()) {
+    return Error(Errc::cancelled, "acquire \"" + name.text() + "\": stop was requested before");
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+Result<Lock> ClientImpl::acquire(const LockName& name, AcquireOptions options, bool may_deadlock) {
+  if (auto refused = refuse(name, options)) return *std::move(refused);
+  if (forked() || closed()) return gone_error("acquire \"" + name.text() + "\"");
+  if (!options.timeout && !may_deadlock) {
+    const auto mine = thread_hold(name);
+    if (mine && mine->valid()) {
+      return Error(Errc::would_deadlock, "acquire \"" + name.text() +
+                                             "\": this thread holds it by lock(), so a handle "
+                                             "without timeout would wait for ever");
+    }
+  }
+  auto sink = std::make_shared<BlockingSink>();
+  const auto attempt = make_attempt(name, options, sink);
+  start(attempt);
+  // The loop's own timer is the rule; this is the net below it, should the loop be stuck.
+  auto outcome =
+      sink->wait_until(saturating_add(attempt->deadline, milliseconds(20)), loop_.clock());
+  if (!outcome) {
+    loop_.post([this, attempt] { engine_.give_up(attempt, attempt->late); });
+    return Error(attempt->late, "acquire \"" + name.text() + "\" on " + backend_->where() +
+                                    ": not in time; the client is busy");
+  }
+  if (!*outcome) return outcome->error();
+  return LockMaker::make(std::move(**outcome));
+}
+
+std::shared_ptr<Attempt> ClientImpl::acquire_async(const LockName& name, AcquireOptions options,
+                                                   std::unique_ptr<HandlerBase> handler) {
+  auto sink = std::make_shared<AsyncSink>(std::move(handler), user_code_);
+  if (forked()) {
+    sink->offer_here(gone_error("acquire \"" + name.text() + "\""));
+    return nullptr;
+  }
+  auto refused = refuse(name, options);
+  if (!refused && closed()) refused = gone_error("acquire \"" + name.text() + "\"");
+  if (refused) {
+    sink->offer(*std::move(refused));
+    return nullptr;
+  }
+  auto attempt = make_attempt(name, options, std::move(sink));
+  start(attempt);
+  return attempt;
+}
+
+// ---- std-style
+
+std::shared_ptr<Hold> ClientImpl::thread_hold(const LockName& name) const {
+  const std::lock_guard guard(threads_mutex_);
+  const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
+  return mine == threads_.end() ? nullptr : mine->second.hold;
+}
+
+bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> timeout) {
+  if (forked()) throw gone_error("lock \"" + name.text() + "\"");
+  const ThreadKey key(name.text(), thread_serial());
+  {
+    const std::lock_guard guard(threads_mutex_);
+    if (const auto mine = threads_.find(key); mine != threads_.end()) {
+      if (!mine->second.hold->valid()) {
+        throw Error(Errc::lock_lost,
+                    "lock \"" + name.text() + "\": this thread's hold with token " +
+                        std::to_string(mine->second.hold->token()) + " was lost (" +
+                        mine->second.hold->lost_reason().message() + "); unlock it first");
+      }
+      ++mine->second.count;
+      return true;
+    }
+  }
+  auto lock = acquire(name, {timeout, {}}, true);
+  if (!lock) {
+    if (lock.error().errc() == Errc::timeout && timeout) return false;
+    throw lock.error();
+  }
+  const std::lock_guard guard(threads_mutex_);
+  auto hold = LockMaker::hold(*lock);
+  threads_.emplace(key, ThreadHold{std::move(lock).value(), std::move(hold), 1});
+  return true;
+}
+
+void ClientImpl::unlock_thread(const LockName& name) noexcept {
+  if (forked()) return;  // the hold is the parent's; the mutex may be locked for ever
+  Lock released;
+  {
+    const std::lock_guard guard(threads_mutex_);
+    const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
+    if (mine == threads_.end()) {
+      log_(LogLevel::error, "unlock \"" + name.text() + "\": this thread does not hold it");
+      return;
+    }
+    if (--mine->second.count > 0) return;
+    released = std::move(mine->second.lock);
+    threads_.erase(mine);
+  }
+}
+
+// ---- what Locks ask for
+
+void ClientImpl::hold_released(std::shared_ptr<Hold> hold) noexcept {
+  if (forked() || closed()) return;
+  loop_.run([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+}
+
+void ClientImpl::release_and_wait(std::shared_ptr<Hold> hold, milliseconds timeout) {
+  const std::string what = "release \"" + hold->name().text() + "\"";
+  auto done = ask<Done>(what, timeout, [hold](Engine& engine, Answer<Done> answer) {
+    engine.drop(hold, std::move(answer));
+  });
+  if (!done) throw done.error();
+}
+
+void ClientImpl::verify_and_wait(std::shared_ptr<Hold> hold, milliseconds timeout) {
+  const std::string what = "verify \"" + hold->name().text() + "\"";
+  auto ours = ask<bool>(what, timeout, [hold](Engine& engine, Answer<bool> answer) {
+    engine.verify(hold, std::move(answer));
+  });
+  if (!ours) throw ours.error();
+  if (!*ours || !hold->valid()) {
+    throw Error(Errc::lock_lost, what + " on " + backend_->where() +
+                                     ": the lock is no longer ours (" +
+                                     hold->lost_reason().message() + ")");
+  }
+}
+
+SessionInfo ClientImpl::info() {
+  auto info =
+      ask<SessionInfo>("session", milliseconds(1000),
+                       [](Engine& engine, Answer<SessionInfo> answer) { answer(engine.info()); });
+  return info ? std::move(info).value() : SessionInfo{};
+}
+
+void ClientImpl::close() noexcept {
+  if (forked() || closed_.load(std::memory_order_acquire)) return;
+  const Time until = BootClock::now() + std::chrono::milliseconds(4500);
+  const auto left = [until] {
+    return std::max(std::chrono::duration_cast<milliseconds>(until - BootClock::now()),
+                    milliseconds(0));
+  };
+  try {
+    auto bye = std::make_shared<Mailbox<Done>>();
+    if (closed_.exchange(true, std::memory_order_acq_rel)) return;
+    loop_.clock().remove_listener(this);
+    loop_.run(
+        [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
+    // Real time also on a virtual clock, which nobody may move while we close.
+    const milliseconds patience(loop_.clock().real() ? 3000 : 200);
+    bye->wait_until(BootClock::now() + patience, real_clock());
+    user_code_->stop(left());
+    loss_.stop(left());
+  } catch (const std::exception& e) {
+    log_(LogLevel::error, std::string("close: ") + e.what());
+  }
+  backend_->stop();
+}
+
+}  // namespace baton::internal

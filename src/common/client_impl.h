@@ -1,0 +1,169 @@
+// ClientImpl: what stands behind Client: a backend, an engine on its loop, and the threads of
+// users' code. Bridges blocking and asynchronous calls to the strand.
+#pragma once
+
+#include <baton/client.h>
+
+#include "common/async.h"
+#include "common/engine.h"
+#include "common/log.h"
+#include "common/loss_thread.h"
+#include "common/session.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace baton::internal {
+
+// The caller's options, checked, with defaults filled in. Error(invalid_argument) before any I/O.
+Result<BackendOptions> check_options(const ClientOptions& options);
+
+class ClientImpl final : public HoldKeeper,
+                         public EngineHost,
+                         public TimeListener,
+                         public std::enable_shared_from_this<ClientImpl> {
+ public:
+  // Connects, within the connect timeout.
+  static Result<std::shared_ptr<ClientImpl>> open(std::unique_ptr<Backend> backend,
+                                                  ClientOptions options, LogFunction log);
+  ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options, LogFunction log);
+  ~ClientImpl() override;
+
+  // handle-style
+  Result<Lock> acquire(const LockName& name, AcquireOptions options, bool may_deadlock);
+  std::shared_ptr<Attempt> acquire_async(const LockName& name, AcquireOptions options,
+                                         std::unique_ptr<HandlerBase> handler);
+  void cancel(const std::shared_ptr<Attempt>& attempt) noexcept;
+
+  // std-style: the hold of the calling thread
+  bool lock_thread(const LockName& name, std::optional<std::chrono::milliseconds> timeout);
+  void unlock_thread(const LockName& name) noexcept;
+  std::shared_ptr<Hold> thread_hold(const LockName& name) const;  // null: none
+
+  // Asks the session on the strand and waits. Error(timeout) when it takes too long.
+  template <class T, class F>
+  Result<T> ask(const std::string& what, std::chrono::milliseconds timeout, F&& question);
+
+  SessionInfo info();
+  std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
+  bool forked() const noexcept;
+  bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+  Error gone_error(const std::string& what) const;
+  std::string where() const { return backend_->where(); }
+  void close() noexcept;
+
+  void hold_released(std::shared_ptr<Hold> hold) noexcept override;
+  void release_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) override;
+  void verify_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) override;
+
+ private:
+  struct ThreadHold {
+    Lock lock;
+    std::shared_ptr<Hold> hold;
+    std::uint64_t count = 0;
+  };
+  using ThreadKey = std::pair<std::string, std::uint64_t>;
+
+  std::shared_ptr<Attempt> make_attempt(const LockName& name, const AcquireOptions& options,
+                                        std::shared_ptr<AttemptSink> sink);
+  void start(const std::shared_ptr<Attempt>& attempt);
+
+  std::weak_ptr<HoldKeeper> keeper() override { return weak_from_this(); }
+  void hold_granted(const std::shared_ptr<Hold>& hold) override { loss_.watch(hold); }
+  void hold_lost(const std::shared_ptr<Hold>& hold) override { loss_.announce(hold); }
+  void hold_released(const std::shared_ptr<Hold>& hold) override { loss_.unwatch(hold); }
+  void metric(const MetricEvent& event, const LockName* lock) override;
+  // On virtual time: losses that are due are announced before the clock moves on.
+  Time next_due() override { return kNever; }
+  void time_moved() override { loss_.settle(std::chrono::milliseconds(500)); }
+
+  const std::uint64_t generation_;
+  const ClientOptions options_;
+  const LogFunction log_;
+  std::unique_ptr<Backend> backend_;
+  Loop& loop_;
+  std::shared_ptr<UserCode> user_code_;
+  LossThread loss_;
+  Engine engine_;
+  std::atomic<bool> closed_{false};
+
+  mutable std::mutex threads_mutex_;
+  std::map<ThreadKey, ThreadHold> threads_;
+};
+
+// Waits for one answer from the strand; several threads may hold it, the first answer counts.
+template <class T>
+class Mailbox {
+ public:
+  bool put(Result<T> value) noexcept {
+    const std::lock_guard guard(mutex_);
+    if (value_ || abandoned_) return false;
+    value_.emplace(std::move(value));
+    ready_.notify_all();
+    return true;
+  }
+  // Empty after `until`: whatever comes later is refused.
+  std::optional<Result<T>> wait_until(Time until, const Clock& clock) {
+    std::unique_lock guard(mutex_);
+    if (until == kNever || !clock.real()) {
+      ready_.wait(guard, [this] { return value_.has_value(); });
+    } else {
+      while (!value_) {
+        const Time now = clock.now();
+        if (now >= until) break;
+        // In steps: steady_clock stands still during suspend, the boot clock does not.
+        const auto step = std::min<Nanos>(until - now, std::chrono::seconds(1));
+        ready_.wait_for(guard, step);
+      }
+    }
+    if (!value_) abandoned_ = true;
+    return std::exchange(value_, std::nullopt);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::optional<Result<T>> value_;
+  bool abandoned_ = false;
+};
+
+template <class T, class F>
+Result<T> ClientImpl::ask(const std::string& what, std::chrono::milliseconds timeout,
+                          F&& question) {
+  if (forked() || closed()) return gone_error(what);
+  // Dropped without an answer (the loop stopped): nobody waits in vain.
+  struct Promise {
+    Promise(std::shared_ptr<Mailbox<T>> b, std::string w) : box(std::move(b)), what(std::move(w)) {}
+    Promise(const Promise&) = delete;
+    Promise& operator=(const Promise&) = delete;
+    std::shared_ptr<Mailbox<T>> box;
+    std::string what;
+    ~Promise() { box->put(Error(Errc::closed, what + ": the client was closed")); }
+  };
+  auto box = std::make_shared<Mailbox<T>>();
+  auto promise = std::make_shared<Promise>(box, what);
+  const Time until = saturating_add_ms(loop_.now(), timeout);
+  const auto late = [this, what] {
+    return Error(Errc::timeout, what + " on " + backend_->where() + ": no answer in time");
+  };
+  loop_.run([this, box, promise, until, late, question = std::forward<F>(question)]() mutable {
+    const TimerId timer = loop_.at(until, [box, late] { box->put(late()); });
+    question(engine_, Answer<T>([this, promise, timer](Result<T> value) {
+               loop_.cancel(timer);
+               promise->box->put(std::move(value));
+             }));
+  });
+  promise.reset();
+  auto value = box->wait_until(saturating_add(until, std::chrono::milliseconds(20)), loop_.clock());
+  return value ? std::move(*value) : Result<T>(late());
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,34 @@
+// Loop: the one place where the state of a client is touched. Two kinds: a thread (thread_loop.h)
+// and virtual time (the simulator).
+#pragma once
+
+#include "common/clock.h"
+#include "common/unique_function.h"
+
+#include <cstdint>
+
+namespace baton::internal {
+
+enum class TimerId : std::uint64_t { none = 0 };
+
+// All of a client's state is touched by one step at a time ("on the strand"): by the loop's own
+// thread, or by a calling thread while the loop is idle (two thread hops cost about 70 us).
+// Tasks must not throw; a task that does is logged and dropped.
+class Loop {
+ public:
+  virtual ~Loop() = default;
+  virtual const Clock& clock() const noexcept = 0;
+  Time now() const noexcept { return clock().now(); }
+
+  // On the strand only.
+  virtual void defer(Task task) = 0;  // runs after the current step, before anything else
+  virtual TimerId at(Time when, Task task) = 0;  // never earlier than asked; kNever: never
+  virtual void cancel(TimerId id) = 0;           // unknown and fired ids are fine
+
+  // From any thread.
+  virtual void post(
+      Task task) = 0;  // on the loop's own thread, in order, soon; never inside the call
+  virtual void run(Task task) = 0;  // at once on this thread if the loop is idle, else post()
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,25 @@
+// Threads of baton take no signals: those belong to the program.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace baton::internal {
+
+// While it lives, this thread, and every thread it starts, has all signals blocked.
+class SignalShield {
+ public:
+  SignalShield() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalShield() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalShield(const SignalShield&) = delete;
+  SignalShield& operator=(const SignalShield&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,57 @@
+// ThreadLoop: a Loop on a thread of its own, with timers on a Clock and file descriptors.
+#pragma once
+
+#include "common/clock.h"
+#include "common/loop.h"
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::internal {
+
+// One epoll, one eventfd, one timerfd on CLOCK_BOOTTIME. The strand is a mutex: the loop's thread
+// takes it for every batch of events, a calling thread takes it in run() if it is free.
+class ThreadLoop final : public Loop {
+ public:
+  using ErrorLog = std::function<void(std::string_view)>;
+
+  // clock: a virtual one must call settle() when it moves. Throws std::system_error.
+  ThreadLoop(const Clock& clock, ErrorLog log);
+  ~ThreadLoop() override;  // stop()
+
+  const Clock& clock() const noexcept override { return clock_; }
+  void defer(Task task) override;
+  TimerId at(Time when, Task task) override;
+  void cancel(TimerId id) override;
+  void post(Task task) override;
+  void run(Task task) override;
+
+  // On the strand: calls handler (on the loop's thread) whenever fd is readable. Not owned.
+  void add_fd(int fd, std::function<void()> handler);
+  void remove_fd(int fd);
+
+  // Does everything that is due now, and what follows from it, on this thread. Not on the strand.
+  void settle();
+  Time next_timer();  // not on the strand
+
+  // Ends the thread and drops what was posted. Idempotent. On the loop's own thread it only asks:
+  // the thread ends after the current step, and keeps what it needs alive.
+  void stop() noexcept;
+  bool on_thread() const noexcept;
+
+ private:
+  struct State;
+  const Clock& clock_;
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,157 @@
+#include "file/liveness.h"
+
+#include "common/unique_fd.h"
+#include "file/file_error.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+
+namespace baton::internal {
+
+namespace {
+
+constexpr std::string_view kIntroduction = "baton client 1\n";
+
+struct flock whole_file(short type) noexcept {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+Liveness::Liveness(const StoreDir& store, const std::string& label) : store_(store) {
+  // A sweep may take our unfinished file, in the moment before it is locked, for a dead one's.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (try_make(label)) return;
+  }
+  throw damaged("cannot make a liveness file in " + store.path() +
+                "/clients: somebody keeps removing it");
+}
+
+Liveness::~Liveness() = default;
+
+bool Liveness::try_make(const std::string& label) {
+  id_ = ClientId{random_u64()};
+  const std::string unfinished = client_file_name('t', id_);
+  const std::string bell = client_file_name('b', id_);
+  UniqueFd file = store_.create_file(store_.clients(), unfinished, 0);
+  if (!file) return false;
+  const auto fail = [&](int errnum, const char* what) {
+    ::unlinkat(store_.clients(), bell.c_str(), 0);
+    ::unlinkat(store_.clients(), unfinished.c_str(), 0);
+    return io_error(errnum, std::string(what) + " in " + store_.path() + "/clients");
+  };
+  struct flock lock = whole_file(F_WRLCK);
+  if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
+    throw fail(errno, "cannot lock the liveness file");
+  }
+  const std::string text = std::string(kIntroduction) + std::to_string(::getpid()) + "\n" + label;
+  const ssize_t size = ::write(file.get(), text.data(), text.size());
+  if (size < 0) throw fail(errno, "cannot write the liveness file");
+  if (static_cast<std::size_t>(size) != text.size()) {
+    throw fail(ENOSPC, "cannot write the liveness file");
+  }
+  // The bell comes after the lock and before the name: a bell without a living c. or t. file of its
+  // id is nobody's.
+  const mode_t mode = store_.modes().file;
+  if (::mkfifoat(store_.clients(), bell.c_str(), mode) != 0 ||
+      ::fchmodat(store_.clients(), bell.c_str(), mode, 0) != 0) {
+    throw fail(errno, "cannot make the bell");
+  }
+  // Read and write: with a writer of our own, a reader never sees the end of the file.
+  UniqueFd fifo(
+      ::openat(store_.clients(), bell.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  if (!fifo) throw fail(errno, "cannot open the bell");
+  if (::renameat(store_.clients(), unfinished.c_str(), store_.clients(),
+                 client_file_name('c', id_).c_str()) != 0) {
+    const int errnum = errno;
+    if (errnum != ENOENT) throw fail(errnum, "cannot name the liveness file");
+    ::unlinkat(store_.clients(), bell.c_str(), 0);
+    return false;
+  }
+  file_ = ForkClosedFd(file.release());
+  bell_ = ForkClosedFd(fifo.release());
+  return true;
+}
+
+void Liveness::move_above(int descriptor) {
+  if (file_.get() > descriptor) return;
+  const int higher = ::fcntl(file_.get(), F_DUPFD_CLOEXEC, descriptor + 1);
+  if (higher < 0) return;  // it only costs others milliseconds when we die
+  file_ = ForkClosedFd(higher);
+}
+
+std::size_t Liveness::drain_bell(std::uint64_t* hashes, std::size_t limit) noexcept {
+  ssize_t size;
+  do {
+    size = ::read(bell_.get(), hashes, limit * sizeof *hashes);
+  } while (size < 0 && errno == EINTR);
+  return size <= 0 ? 0 : static_cast<std::size_t>(size) / sizeof *hashes;
+}
+
+void Liveness::close() noexcept {
+  file_.reset();
+  bell_.reset();
+}
+
+void Liveness::remove_files() noexcept {
+  ::unlinkat(store_.clients(), client_file_name('b', id_).c_str(), 0);
+  ::unlinkat(store_.clients(), client_file_name('c', id_).c_str(), 0);
+}
+
+Alive test_liveness(int clients, char kind, ClientId id) noexcept {
+  UniqueFd fd(::openat(clients, client_file_name(kind, id).c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return errno == ENOENT ? Alive::no : Alive::unknown;
+  // Asking for a read lock conflicts with the write lock of a living client, and needs no right to
+  // write; a file opened for writing would announce its closing to everybody who watches it.
+  struct flock lock = whole_file(F_RDLCK);
+  if (::fcntl(fd.get(), F_OFD_GETLK, &lock) != 0) return Alive::unknown;
+  return lock.l_type == F_UNLCK ? Alive::no : Alive::yes;
+}
+
+std::string read_label(int clients, ClientId id) {
+  UniqueFd fd(::openat(clients, client_file_name('c', id).c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return {};
+  char text[1024];
+  const ssize_t size = ::pread(fd.get(), text, sizeof text, 0);
+  if (size <= 0) return {};
+  std::string_view rest(text, static_cast<std::size_t>(size));
+  if (!rest.starts_with(kIntroduction)) return {};
+  rest.remove_prefix(kIntroduction.size());
+  const std::size_t end_of_pid = rest.find('\n');
+  return end_of_pid == rest.npos ? std::string() : std::string(rest.substr(end_of_pid + 1));
+}
+
+Rung ring_bell(int clients, ClientId id, std::uint64_t hash) noexcept {
+  UniqueFd fd(::openat(clients, client_file_name('b', id).c_str(),
+                       O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return errno == ENXIO || errno == ENOENT ? Rung::dead : Rung::unknown;
+  // The listener may die between open and write, and then SIGPIPE would kill us: block it on this
+  // thread, and take it away again if it was ours.
+  sigset_t pipe_signal, pending, before;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const ssize_t size = ::write(fd.get(), &hash, sizeof hash);
+  const int errnum = errno;
+  if (size < 0 && errnum == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
+    const timespec no_wait{};
+    sigtimedwait(&pipe_signal, nullptr, &no_wait);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (size >= 0 || errnum == EAGAIN) return Rung::heard;
+  return errnum == EPIPE ? Rung::dead : Rung::unknown;
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,82 @@
+#include "file/lock_dir.h"
+
+#include "file/file_error.h"
+#include "file/file_names.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace baton::internal {
+
+LockDir::LockDir(const StoreDir& store, const LockName& name)
+    : store_(store), directories_(lock_directories(name)) {
+  for (const std::string& directory : directories_) {
+    if (!path_.empty()) path_ += '/';
+    path_ += directory;
+  }
+}
+
+bool LockDir::open() {
+  if (fd_) return true;
+  UniqueFd fd;
+  int parent = store_.locks();
+  // One step at a time: O_NOFOLLOW guards only the last one.
+  for (const std::string& directory : directories_) {
+    UniqueFd next = open_directory(parent, directory.c_str());
+    if (!next) {
+      if (errno == ENOENT) return false;
+      throw io_error(errno, "cannot open directory locks/" + path_);
+    }
+    fd = std::move(next);
+    parent = fd.get();
+  }
+  fd_ = std::move(fd);
+  return true;
+}
+
+void LockDir::create() {
+  // Whoever found the directory empty may remove it between our steps: then again from the top.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    if (open() || try_create()) return;
+  }
+  throw damaged("cannot make directory locks/" + path_ + ": somebody keeps removing it");
+}
+
+bool LockDir::try_create() {
+  UniqueFd fd;
+  int parent = store_.locks();
+  for (const std::string& directory : directories_) {
+    if (!store_.make_directory(parent, directory) && errno != EEXIST) return false;
+    UniqueFd next = open_directory(parent, directory.c_str());
+    if (!next) {
+      if (errno == ENOENT) return false;
+      throw io_error(errno, "cannot open directory locks/" + path_);
+    }
+    fd = std::move(next);
+    parent = fd.get();
+  }
+  fd_ = std::move(fd);
+  return true;
+}
+
+bool LockDir::stat_file(const std::string& file, struct stat& status) const {
+  const std::string path = path_ + "/" + file;
+  if (::fstatat(store_.locks(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw io_error(errno, "cannot examine locks/" + path);
+}
+
+void LockDir::remove() noexcept {
+  close();
+  std::string path = path_;
+  // rmdir removes only what is empty, and nobody can make a file in what was removed.
+  while (::unlinkat(store_.locks(), path.c_str(), AT_REMOVEDIR) == 0) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == path.npos) return;
+    path.resize(slash);
+  }
+}
+
+}  // namespace baton::internal

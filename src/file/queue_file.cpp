@@ -1,0 +1,193 @@
+#include "file/queue_file.h"
+
+#include "file/file_error.h"
+#include "file/token_counter.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace baton::internal {
+
+namespace {
+
+constexpr int kOpen = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+
+QueueRecord make_record(RecordKind kind) noexcept {
+  QueueRecord record{};
+  record.magic = kRecordMagic;
+  record.version = kRecordVersion;
+  record.kind = kind;
+  return record;
+}
+
+bool is(const QueueRecord& record, RecordKind kind) noexcept {
+  return record.magic == kRecordMagic && record.version == kRecordVersion && record.kind == kind;
+}
+
+}  // namespace
+
+QueueFile::QueueFile(GenerationId id, UniqueFd fd)
+    : id_(id), name_(queue_file_name(id)), capacity_(capacity_of(id.number)), fd_(std::move(fd)) {
+  const struct stat status = check_plain_file(fd_.get(), "queue file " + name_);
+  inode_ = status.st_ino;
+  device_ = status.st_dev;
+  // All of it at once, and more than there is: what lies behind the end of the file is never
+  // touched (SIGBUS), and later records need no new mapping.
+  void* mapped = ::mmap(nullptr, capacity_ * sizeof(QueueRecord), PROT_READ | PROT_WRITE,
+                        MAP_SHARED, fd_.get(), 0);
+  if (mapped == MAP_FAILED) throw io_error(errno, "cannot map queue file " + name_);
+  records_ = static_cast<QueueRecord*>(mapped);
+}
+
+QueueFile::~QueueFile() {
+  if (records_ != nullptr) ::munmap(records_, capacity_ * sizeof(QueueRecord));
+}
+
+std::shared_ptr<QueueFile> QueueFile::open(int directory, GenerationId id) {
+  const std::string name = queue_file_name(id);
+  UniqueFd fd(::openat(directory, name.c_str(), kOpen));
+  if (!fd) {
+    if (errno == ENOENT) return nullptr;
+    if (errno == ELOOP) throw damaged("queue file " + name + " is a symbolic link; refused");
+    throw io_error(errno, "cannot open queue file " + name);
+  }
+  std::shared_ptr<QueueFile> file(new QueueFile(id, std::move(fd)));
+  file->refresh();
+  return file;
+}
+
+std::shared_ptr<QueueFile> QueueFile::create(const StoreDir& store, int directory,
+                                             GenerationId id) {
+  UniqueFd fd = store.create_file(directory, queue_file_name(id), O_APPEND);
+  if (!fd) return nullptr;
+  return std::shared_ptr<QueueFile>(new QueueFile(id, std::move(fd)));
+}
+
+bool QueueFile::reopen(int directory) {
+  if (fd_) return true;
+  UniqueFd fd(::openat(directory, name_.c_str(), kOpen));
+  if (!fd) {
+    if (errno == ENOENT || errno == ELOOP) return removed();
+    throw io_error(errno, "cannot open queue file " + name_);
+  }
+  const struct stat status = check_plain_file(fd.get(), "queue file " + name_);
+  if (status.st_ino != inode_ || status.st_dev != device_) return removed();
+  fd_ = std::move(fd);
+  return true;
+}
+
+bool QueueFile::removed() noexcept {
+  // Whoever removed it by the rules sealed it first; by hand, nobody can find its records any more.
+  sealed_ = true;
+  return false;
+}
+
+void QueueFile::refresh() {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0) throw io_error(errno, "cannot examine " + name_);
+  if (status.st_nlink == 0) {
+    removed();  // first: what was appended to it since does not count
+  } else {
+    take_size(status.st_size);
+  }
+  if (frozen()) close_descriptor();  // there is nothing more to read or to write
+}
+
+bool QueueFile::refresh(const struct stat& status) {
+  if (status.st_ino != inode_ || status.st_dev != device_) return removed();
+  take_size(status.st_size);
+  return true;
+}
+
+void QueueFile::take_size(std::int64_t size) {
+  constexpr std::int64_t kSize = sizeof(QueueRecord);
+  scan(static_cast<std::uint32_t>(std::min<std::int64_t>(size / kSize, capacity_)));
+  // A length between two records is what a power cut can leave, and nothing else: its clients died
+  // with it. Everybody sees the same broken place, and nobody counts what follows.
+  if (size % kSize != 0) sealed_ = true;
+}
+
+void QueueFile::scan(std::uint32_t count) {
+  for (; scanned_ < count && !sealed_; ++scanned_) {
+    const QueueRecord& record = records_[scanned_];
+    if (is(record, RecordKind::seal)) {
+      sealed_ = true;
+      break;
+    }
+    if (scanned_ == 0) {
+      if (!is(record, RecordKind::header) || record.capacity != capacity_ || record.token == 0 ||
+          record.token >= kTokenEnd) {
+        sealed_ = true;  // zeros after a power cut: a generation nobody can use, and nobody does
+        break;
+      }
+      first_token_ = record.token;
+    }
+    end_ = scanned_ + 1;
+  }
+}
+
+std::int64_t QueueFile::append(const QueueRecord* records, int count) {
+  const std::size_t size = static_cast<std::size_t>(count) * sizeof(QueueRecord);
+  ssize_t written;
+  do {
+    written = ::write(fd_.get(), records, size);
+  } while (written < 0 && errno == EINTR);
+  if (written < 0) throw io_error(errno, "cannot append to queue file " + name_);
+  // Our own descriptor: its position is where our record ended, whoever else appends meanwhile.
+  const off_t position = ::lseek(fd_.get(), 0, SEEK_CUR);
+  if (position < 0) throw io_error(errno, "cannot find the place in queue file " + name_);
+  if (position % static_cast<off_t>(sizeof(QueueRecord)) != 0) {
+    throw damaged("queue file " + name_ + " is damaged: its length is not a number of records");
+  }
+  const std::int64_t index = position / static_cast<off_t>(sizeof(QueueRecord)) - 1;
+  // Two records may lie on two pages, and the disk be full between them: the header alone is fine.
+  if (static_cast<std::size_t>(written) < size) return append(records + 1, count - 1);
+  return index;
+}
+
+std::optional<std::uint32_t> QueueFile::join(ClientId client, std::uint64_t nonce,
+                                             std::uint64_t first_token) {
+  QueueRecord records[2] = {make_record(RecordKind::header), make_record(RecordKind::join)};
+  records[0].token = first_token;
+  records[0].capacity = capacity_;
+  records[1].client = static_cast<std::uint64_t>(client);
+  records[1].nonce = nonce;
+  records[1].since = std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  const bool header = empty() && first_token != 0;
+  const std::int64_t index = header ? append(records, 2) : append(records + 1, 1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  refresh();
+  if (index < static_cast<std::int64_t>(end_) && index > 0 && first_token_ != 0) {
+    return static_cast<std::uint32_t>(index);
+  }
+  return std::nullopt;
+}
+
+void QueueFile::seal() {
+  refresh();
+  if (frozen()) return;
+  const QueueRecord record = make_record(RecordKind::seal);
+  append(&record, 1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  refresh();
+}
+
+bool QueueFile::in_line(std::uint32_t index) noexcept {
+  QueueRecord& record = records_[index];
+  return is(record, RecordKind::join) && !has_flag(record, RecordFlag::withdrawn) &&
+         !has_flag(record, RecordFlag::dead) && !has_flag(record, RecordFlag::evicted);
+}
+
+std::uint32_t QueueFile::floor() noexcept {
+  while (floor_ < end_ && !in_line(floor_)) ++floor_;
+  return floor_;
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,89 @@
+// QueueFile: one generation of a lock's queue, a file of records that only grows.
+//
+// A join is one write() of one record on an O_APPEND descriptor: the kernel gives it its number and
+// makes it visible in one step, under the inode's lock, in which no process can be stopped. Record
+// 0 is the header; whatever stands behind a seal, or at the capacity or beyond, is void.
+#pragma once
+
+#include "common/unique_fd.h"
+#include "file/file_names.h"
+#include "file/queue_record.h"
+#include "file/store_dir.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace baton::internal {
+
+class QueueFile {
+ public:
+  // Opens an existing file of this name; null if there is none. Throws Error.
+  static std::shared_ptr<QueueFile> open(int directory, GenerationId id);
+  // Makes a new, empty one; null if the directory was removed. Throws Error.
+  static std::shared_ptr<QueueFile> create(const StoreDir& store, int directory, GenerationId id);
+  ~QueueFile();
+  QueueFile(const QueueFile&) = delete;
+  QueueFile& operator=(const QueueFile&) = delete;
+
+  GenerationId id() const noexcept { return id_; }
+  const std::string& name() const noexcept { return name_; }
+  std::uint32_t capacity() const noexcept { return capacity_; }
+
+  // Reads what was appended since. Needs the descriptor. Throws Error.
+  void refresh();
+  // The same with the result of a stat of its name: another file there, or none, means that ours
+  // was removed, and tells so with false.
+  bool refresh(const struct stat& status);
+
+  // As of the last refresh. Frozen: nobody can join any more, all joins of this file are known.
+  bool frozen() const noexcept { return sealed_ || scanned_ >= capacity_; }
+  bool has_header() const noexcept { return first_token_ != 0; }
+  bool empty() const noexcept { return scanned_ == 0 && !sealed_; }
+  std::uint64_t first_token() const noexcept { return first_token_; }
+  std::uint64_t token(std::uint32_t index) const noexcept { return first_token_ + index; }
+  std::uint32_t end() const noexcept { return end_; }  // behind the last record that may count
+
+  // Appends my join, with a header of this first token in front if the file is empty (0: never).
+  // The index, or nothing: the record is void, go on with another generation. Throws Error, and has
+  // then appended nothing that counts.
+  std::optional<std::uint32_t> join(ClientId client, std::uint64_t nonce,
+                                    std::uint64_t first_token);
+  void seal();  // refreshes; nothing to do if frozen. Throws Error.
+
+  QueueRecord& record(std::uint32_t index) noexcept { return records_[index]; }
+  ClientId client(std::uint32_t index) noexcept { return ClientId{records_[index].client}; }
+  // A join that nobody has taken out; whether its client lives is another question.
+  bool in_line(std::uint32_t index) noexcept;
+  // No record below this index is in line, now or ever.
+  std::uint32_t floor() noexcept;
+  bool drained() noexcept { return floor() >= end_; }
+
+  // Descriptors are few, mappings are many.
+  bool has_descriptor() const noexcept { return static_cast<bool>(fd_); }
+  void close_descriptor() noexcept { fd_.reset(); }
+  bool reopen(int directory);  // false: its name is gone or names another file. Throws Error.
+
+ private:
+  QueueFile(GenerationId id, UniqueFd fd);
+  void take_size(std::int64_t size);
+  void scan(std::uint32_t count);
+  std::int64_t append(const QueueRecord* records, int count);
+  bool removed() noexcept;
+
+  const GenerationId id_;
+  const std::string name_;
+  const std::uint32_t capacity_;
+  UniqueFd fd_;
+  std::uint64_t inode_ = 0;
+  std::uint64_t device_ = 0;
+  QueueRecord* records_ = nullptr;
+  std::uint32_t scanned_ = 0;
+  std::uint32_t end_ = 0;
+  std::uint32_t floor_ = 0;
+  std::uint64_t first_token_ = 0;
+  bool sealed_ = false;
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,29 @@
+// How FileSession answers: private to its two source files.
+#pragma once
+
+#include "file/file_session.h"
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace baton::internal {
+
+// Does the work now and answers after the current step, unless the session is gone by then.
+template <class T, class F>
+void FileSession::respond(Answer<T> answer, F&& work) {
+  Result<T> result = [&]() -> Result<T> {
+    try {
+      return work();
+    } catch (const Error& e) {
+      return e;
+    } catch (const std::exception& e) {
+      return Error(Errc::store_error, e.what());
+    }
+  }();
+  loop_.defer([alive = alive_, answer = std::move(answer), result = std::move(result)]() mutable {
+    if (*alive) answer(std::move(result));
+  });
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,215 @@
+#include "file/token_counter.h"
+
+#include "file/file_error.h"
+#include "file/file_names.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <vector>
+
+namespace baton::internal {
+
+namespace {
+
+constexpr std::string_view kPrefix = "tokens.";
+constexpr std::size_t kMapped = 4096;  // of which only the first 64 bytes exist
+
+std::atomic_ref<std::uint64_t> word(std::uint64_t& value) noexcept {
+  return std::atomic_ref<std::uint64_t>(value);
+}
+
+void raise_to(std::uint64_t& value, std::uint64_t target) noexcept {
+  auto ref = word(value);
+  std::uint64_t now = ref.load();
+  while (now < target && !ref.compare_exchange_weak(now, target)) {
+  }
+}
+
+TokenPage snapshot(TokenPage& page) noexcept {
+  TokenPage copy{};
+  copy.magic = page.magic;
+  copy.version = page.version;
+  copy.size = page.size;
+  // The limits only grow: read in this order, next <= confirmed <= pending holds in the copy up to
+  // what others allocated in between, never the other way round.
+  copy.next = word(page.next).load();
+  copy.confirmed = word(page.confirmed).load();
+  copy.pending = word(page.pending).load();
+  return copy;
+}
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw damaged(
+      "token counter " + file + " is damaged (" + why +
+      "); nothing can be locked until it is restored or, with no client running, removed");
+}
+
+TokenPage read_page(int directory, const std::string& name) {
+  UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) {
+    if (errno == ELOOP) refuse(name, "it is a symbolic link");
+    throw io_error(errno, "cannot open token counter " + name);
+  }
+  check_plain_file(fd.get(), "token counter " + name);
+  TokenPage page{};
+  const ssize_t size = ::pread(fd.get(), &page, sizeof page, 0);
+  if (size < 0) throw io_error(errno, "cannot read token counter " + name);
+  if (static_cast<std::size_t>(size) < sizeof page) refuse(name, "it is too short");
+  if (const char* why = token_page_damage(page)) refuse(name, why);
+  return page;
+}
+
+}  // namespace
+
+const char* token_page_damage(const TokenPage& page) noexcept {
+  if (page.magic != kTokenMagic) return "it is not a token counter";
+  if (page.version != kTokenVersion || page.size != sizeof(TokenPage)) return "unknown version";
+  if (page.next == 0) return "next token is 0";
+  if (page.next >= kTokenEnd || page.pending >= kTokenEnd || page.confirmed >= kTokenEnd) {
+    return "a value is 2^63 or more";
+  }
+  if (page.confirmed > page.pending) return "its confirmed limit is above its pending limit";
+  if (page.next > page.confirmed && page.next - page.confirmed > kTokenBlock) {
+    return "its next token is far above its limit";
+  }
+  return nullptr;
+}
+
+std::string current_boot() {
+  UniqueFd fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  char text[64];
+  const ssize_t size = fd ? ::read(fd.get(), text, sizeof text) : -1;
+  if (size < 36) {
+    throw Error(Errc::unsupported,
+                "cannot read /proc/sys/kernel/random/boot_id, without which tokens are not safe");
+  }
+  return hex16(hash_text(std::string_view(text, 36)));
+}
+
+TokenCounter::TokenCounter(const StoreDir& store, const std::string& boot)
+    : store_(store), boot_(boot), file_(std::string(kPrefix) + boot) {
+  open_or_make();
+}
+
+TokenCounter::~TokenCounter() { unmap(); }
+
+void TokenCounter::unmap() noexcept {
+  if (page_ != nullptr) ::munmap(page_, kMapped);
+  page_ = nullptr;
+}
+
+void TokenCounter::open_or_make() {
+  // A sweep may take our unfinished file away: then again.
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (open_existing()) return;
+    make();
+  }
+  throw damaged("token counter " + file_ + " cannot be made: somebody keeps removing it");
+}
+
+bool TokenCounter::open_existing() {
+  UniqueFd fd(::openat(store_.root(), file_.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) {
+    if (errno == ENOENT) return false;
+    if (errno == ELOOP) refuse(file_, "it is a symbolic link");
+    throw io_error(errno, "cannot open token counter " + file_);
+  }
+  const struct stat status = check_plain_file(fd.get(), "token counter " + file_);
+  // Never map less than a whole page of values: touching what is not there is SIGBUS.
+  if (status.st_size < static_cast<off_t>(sizeof(TokenPage))) refuse(file_, "it is too short");
+  void* mapped = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (mapped == MAP_FAILED) throw io_error(errno, "cannot map token counter " + file_);
+  unmap();
+  page_ = static_cast<TokenPage*>(mapped);
+  inode_ = status.st_ino;
+  const TokenPage copy = snapshot(*page_);
+  if (const char* why = token_page_damage(copy)) refuse(file_, why);
+  if (copy.next < seen_) refuse(file_, "the token counter went back");
+  seen_ = copy.next;
+  return true;
+}
+
+void TokenCounter::make() {
+  std::uint64_t start = 0;
+  std::vector<std::string> old;
+  for_each_entry(store_.root(), [&](std::string_view name) {
+    if (name.starts_with(kPrefix) && name != file_) old.emplace_back(name);
+  });
+  for (const std::string& name : old) {
+    const TokenPage page = read_page(store_.root(), name);
+    start = std::max({start, page.pending, page.next});
+  }
+  if (old.empty()) {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    start = static_cast<std::uint64_t>(std::max<std::int64_t>(now.tv_sec, 0)) * 1'000'000 +
+            static_cast<std::uint64_t>(now.tv_nsec) / 1000 + 1;
+  }
+  TokenPage page{};
+  page.magic = kTokenMagic;
+  page.version = kTokenVersion;
+  page.size = sizeof page;
+  page.next = start;
+  page.pending = page.confirmed = start + kTokenBlock;
+  if (const char* why = token_page_damage(page)) refuse(file_, why);
+
+  const std::string unfinished = std::string(kUnfinished) + hex16(random_u64());
+  UniqueFd fd = store_.create_file(store_.root(), unfinished, 0);
+  if (!fd) throw io_error(errno, "cannot make token counter " + file_);
+  const ssize_t size = ::write(fd.get(), &page, sizeof page);
+  int failed = size < 0 ? errno : 0;
+  if (failed == 0 && static_cast<std::size_t>(size) != sizeof page) failed = ENOSPC;
+  if (failed == 0 && ::fsync(fd.get()) != 0) failed = errno;
+  // Whole or not at all, with one name at any time, and the first one wins.
+  if (failed == 0 && ::renameat2(store_.root(), unfinished.c_str(), store_.root(), file_.c_str(),
+                                 RENAME_NOREPLACE) != 0) {
+    failed = errno;
+  }
+  if (failed != 0) ::unlinkat(store_.root(), unfinished.c_str(), 0);
+  if (failed != 0 && failed != EEXIST && failed != ENOENT) {
+    throw io_error(failed, "cannot make token counter " + file_);
+  }
+  if (failed == ENOENT) return;
+  // The old ones may go only when the new one survives a power cut.
+  if (::fsync(store_.root()) != 0) throw io_error(errno, "cannot sync " + store_.path());
+  for (const std::string& name : old) ::unlinkat(store_.root(), name.c_str(), 0);
+}
+
+void TokenCounter::check_still_there() {
+  struct stat status {};
+  if (::fstatat(store_.root(), file_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+      status.st_ino == inode_ && status.st_nlink == 1 &&
+      status.st_size >= static_cast<off_t>(sizeof(TokenPage))) {
+    return;
+  }
+  // Somebody put another file in its place. Below what we have seen it is refused.
+  open_or_make();
+}
+
+std::uint64_t TokenCounter::allocate(std::uint32_t count) {
+  check_still_there();
+  if (const char* why = token_page_damage(snapshot(*page_))) refuse(file_, why);
+  const std::uint64_t first = word(page_->next).fetch_add(count);
+  if (first < seen_) refuse(file_, "the token counter went back");
+  seen_ = first + count;
+  if (seen_ > word(page_->confirmed).load()) confirm(seen_);
+  return first;
+}
+
+void TokenCounter::confirm(std::uint64_t limit) {
+  raise_to(page_->pending, limit + kTokenBlock);
+  const std::uint64_t wanted = word(page_->pending).load();
+  // Every client does this for itself: none waits for another that may be stopped.
+  if (::msync(page_, kMapped, MS_SYNC) != 0) {
+    throw io_error(errno, "cannot sync token counter " + file_);
+  }
+  raise_to(page_->confirmed, wanted);
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,69 @@
+// TokenCounter: the store's one source of fencing tokens. Durable, and without a lock that a
+// stopped process could keep.
+#pragma once
+
+#include "common/unique_fd.h"
+#include "file/store_dir.h"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace baton::internal {
+
+// The contents of tokens.<boot>, mapped by every client. Within a boot `next` in the page cache is
+// the truth; what a power cut leaves of it is some older page, so tokens are handed out only below
+// a limit that was on the disk first, and the next boot starts at that limit.
+struct TokenPage {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t size;
+  std::uint64_t next;       // the next token nobody has
+  std::uint64_t pending;    // the limit as somebody wants it
+  std::uint64_t confirmed;  // the limit that is known to be on the disk; tokens stay below
+  std::uint64_t reserved[3];
+};
+static_assert(sizeof(TokenPage) == 64);
+
+inline constexpr std::uint64_t kTokenMagic = 0x314e4b544e544142;  // "BATNTKN1"
+inline constexpr std::uint32_t kTokenVersion = 1;
+inline constexpr std::uint64_t kTokenBlock = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kTokenEnd = std::uint64_t{1} << 63;
+
+// Why a page cannot be trusted, or null. Pure.
+const char* token_page_damage(const TokenPage& page) noexcept;
+
+class TokenCounter {
+ public:
+  // Opens the counter of this boot, and makes it if it is missing: from what other boots left, or,
+  // in a new store, from the wall clock in microseconds. boot: 16 hex digits. Throws Error; a
+  // damaged counter of whatever boot is refused, because a token must never go back.
+  TokenCounter(const StoreDir& store, const std::string& boot);
+  ~TokenCounter();
+  TokenCounter(const TokenCounter&) = delete;
+  TokenCounter& operator=(const TokenCounter&) = delete;
+
+  // The first of `count` tokens that nobody else ever gets, greater than every token handed out
+  // before by anybody. Throws Error.
+  std::uint64_t allocate(std::uint32_t count);
+
+ private:
+  void open_or_make();
+  bool open_existing();
+  void make();
+  void confirm(std::uint64_t limit);
+  void check_still_there();
+  void unmap() noexcept;
+
+  const StoreDir& store_;
+  const std::string boot_;
+  const std::string file_;
+  TokenPage* page_ = nullptr;
+  std::uint64_t inode_ = 0;
+  std::uint64_t seen_ = 0;  // the counter was here once
+};
+
+// The boot we are in, as 16 hex digits. Throws Error without /proc.
+std::string current_boot();
+
+}  // namespace baton::internal

@@ -1,0 +1,55 @@
+// WatchTable: the watches of one session, in memory. Knows when to call, not what has happened.
+#pragma once
+
+#include "common/loop.h"
+#include "common/session.h"
+#include "file/lock_queue.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace baton::internal {
+
+// The watches of one lock, by the rank of the watched ticket.
+using LockWatches = std::multimap<std::uint64_t, WatchId>;
+
+class WatchTable {
+ public:
+  // on_over: a watch of that place is over, fired or removed.
+  WatchTable(Loop& loop, std::function<void(const Place&)> on_over)
+      : loop_(loop), on_over_(std::move(on_over)) {}
+  ~WatchTable() { *alive_ = false; }
+
+  // Without a place it fires at once, that is: after the current step.
+  WatchId add(LockWatches& lock, Place place, WatchHandler handler);
+  void remove(WatchId id);
+
+  // Handlers run after the current step, each once, and not if removed before.
+  void fire_rank(LockWatches& lock, std::uint64_t rank);
+  void fire_gone(LockWatches& lock);  // whose ticket is not in line any more
+  void fire_gone_between(LockWatches& lock, std::uint64_t from, std::uint64_t to);
+  void fire_client(ClientId client);  // whose ticket is of that client
+  void clear();
+
+ private:
+  struct Watch {
+    LockWatches* lock = nullptr;  // null: fired, to be delivered
+    LockWatches::iterator at;
+    Place place;
+    WatchHandler handler;
+  };
+  void fire(WatchId id);
+  void deliver(WatchId id);
+  void detach(Watch& watch);
+
+  Loop& loop_;
+  std::function<void(const Place&)> on_over_;
+  std::unordered_map<WatchId, Watch> watches_;
+  std::uint64_t next_ = 1;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace baton::internal

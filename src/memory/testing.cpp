@@ -1,0 +1,170 @@
+#include <baton/testing.h>
+
+#include <baton/error.h>
+
+#include "common/lock_name.h"
+#include "common/url.h"
+#include "memory/memory_registry.h"
+#include "memory/virtual_clock.h"
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace baton::testing {
+
+using internal::Loop;
+using internal::MemoryPlace;
+using internal::Nanos;
+using internal::Task;
+using internal::Time;
+using internal::TimeListener;
+using internal::Traffic;
+using internal::VirtualClock;
+using internal::Wire;
+
+namespace {
+
+// What is to go wrong next; shared by all wires of a store.
+struct Faults {
+  struct Next {
+    bool drop = false;
+    Nanos delay{};
+  };
+  std::mutex mutex;
+  bool down = false;
+  std::deque<Next> next;
+};
+
+class FaultyWire final : public Wire {
+ public:
+  FaultyWire(Loop& loop, std::shared_ptr<Faults> faults)
+      : loop_(loop), faults_(std::move(faults)) {}
+
+  void request(Traffic, Task at_store) override {
+    {
+      const std::lock_guard guard(faults_->mutex);
+      if (faults_->down) return;
+    }
+    at_store();
+  }
+  void answer(Traffic kind, Task at_client) override {
+    Faults::Next fault;
+    {
+      const std::lock_guard guard(faults_->mutex);
+      if (faults_->down) return;
+      if (kind != Traffic::heartbeat && kind != Traffic::open && !faults_->next.empty()) {
+        fault = faults_->next.front();
+        faults_->next.pop_front();
+      }
+    }
+    if (fault.drop) return;
+    if (fault.delay > Nanos(0)) {
+      loop_.at(loop_.now() + fault.delay, std::move(at_client));
+    } else {
+      loop_.defer(std::move(at_client));
+    }
+  }
+  void news(Task at_client) override {
+    {
+      const std::lock_guard guard(faults_->mutex);
+      if (faults_->down) return;
+    }
+    loop_.post(std::move(at_client));
+  }
+  bool lossy() const noexcept override { return true; }
+
+ private:
+  Loop& loop_;
+  const std::shared_ptr<Faults> faults_;
+};
+
+}  // namespace
+
+class MemoryStore::Impl final : public TimeListener {
+ public:
+  explicit Impl(std::string_view name)
+      : faults(std::make_shared<Faults>()),
+        clock(std::make_shared<VirtualClock>()),
+        place(std::make_shared<MemoryPlace>()) {
+    const auto url = internal::parse_url("memory:" + std::string(name));
+    if (!url) throw url.error();
+    place->store = std::make_shared<internal::MemoryStore>(true, internal::first_memory_token());
+    place->clock = clock;
+    place->make_wire = [f = faults](Loop& loop) { return std::make_shared<FaultyWire>(loop, f); };
+    if (!internal::add_memory_place(url->memory_name, place)) {
+      throw Error(Errc::invalid_argument,
+                  "testing::MemoryStore: \"memory:" + url->memory_name + "\" is in use already");
+    }
+    start = clock->now();
+    clock->add_listener(this);
+  }
+  ~Impl() override { clock->remove_listener(this); }
+
+  Time next_due() override { return place->store->next_expiry(); }
+  void time_moved() override { place->store->expire(clock->now()); }
+
+  const std::shared_ptr<Faults> faults;
+  const std::shared_ptr<VirtualClock> clock;
+  const std::shared_ptr<MemoryPlace> place;
+  Time start;
+};
+
+MemoryStore::MemoryStore(std::string_view name) : impl_(std::make_unique<Impl>(name)) {}
+MemoryStore::~MemoryStore() = default;
+
+void MemoryStore::advance(std::chrono::milliseconds by) {
+  if (by.count() < 0) throw Error(Errc::invalid_argument, "advance: time does not go back");
+  impl_->clock->advance_to(internal::saturating_add_ms(impl_->clock->now(), by));
+}
+
+std::chrono::milliseconds MemoryStore::now() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(impl_->clock->now() - impl_->start);
+}
+
+void MemoryStore::expire_sessions() {
+  impl_->place->store->expire_all();
+  impl_->clock->settle();
+}
+
+void MemoryStore::disconnect() {
+  const std::lock_guard guard(impl_->faults->mutex);
+  impl_->faults->down = true;
+}
+
+void MemoryStore::reconnect() {
+  const std::lock_guard guard(impl_->faults->mutex);
+  impl_->faults->down = false;
+}
+
+void MemoryStore::drop_next_answer() {
+  const std::lock_guard guard(impl_->faults->mutex);
+  impl_->faults->next.push_back({true, {}});
+}
+
+void MemoryStore::delay_next_answer(std::chrono::milliseconds by) {
+  if (by.count() < 0) throw Error(Errc::invalid_argument, "delay_next_answer: negative delay");
+  const std::lock_guard guard(impl_->faults->mutex);
+  impl_->faults->next.push_back({false, by});
+}
+
+bool MemoryStore::remove_entry(std::string_view lock, std::string_view entry_id) {
+  const auto name = internal::parse_lock_name(lock).value();
+  const bool removed = impl_->place->store->evict(name, entry_id);
+  impl_->clock->settle();
+  return removed;
+}
+
+bool MemoryStore::remove_holder(std::string_view lock) {
+  const auto name = internal::parse_lock_name(lock).value();
+  const auto snapshot = impl_->place->store->inspect(name);
+  return !snapshot.entries.empty() && remove_entry(lock, snapshot.entries.front().id);
+}
+
+std::size_t MemoryStore::entries(std::string_view lock) const {
+  return impl_->place->store->entries(std::string(lock));
+}
+
+std::size_t MemoryStore::sessions() const { return impl_->place->store->sessions(); }
+
+}  // namespace baton::testing
