@@ -1,0 +1,106 @@
+// The world of a simulation: one virtual time, one queue of events, one source of chance. A seed
+// decides everything.
+#pragma once
+
+#include "common/clock.h"
+#include "common/unique_function.h"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace baton::sim {
+
+using internal::Nanos;
+using internal::Task;
+using internal::Time;
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : random_(seed) {}
+
+  Time now() const noexcept { return now_; }
+
+  // Events of the same instant happen in an order that the seed decides.
+  void at(Time when, Task task) {
+    events_.emplace(std::tuple(std::max(when, now_), random_(), next_++), std::move(task));
+  }
+  void after(Nanos delay, Task task) { at(now_ + delay, std::move(task)); }
+
+  // Runs the next event. False: there is none up to `until`, and it is `until` now.
+  bool step(Time until) {
+    if (events_.empty() || std::get<0>(events_.begin()->first) > until) {
+      now_ = until;
+      return false;
+    }
+    auto node = events_.extract(events_.begin());
+    now_ = std::get<0>(node.key());
+    ++steps_;
+    node.mapped()();
+    return true;
+  }
+
+  // Chance.
+  std::uint64_t pick(std::uint64_t low, std::uint64_t high) {
+    return low + random_() % (high - low + 1);
+  }
+  bool chance(double p) { return static_cast<double>(random_() % 1'000'000) < p * 1e6; }
+  Nanos span(Nanos low, Nanos high) {
+    return Nanos(static_cast<std::int64_t>(
+        pick(static_cast<std::uint64_t>(low.count()), static_cast<std::uint64_t>(high.count()))));
+  }
+
+  // What happened, as a hash and, on demand, as lines.
+  void note(const std::string& line) {
+    mix(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
+    for (const char c : line) mix(static_cast<unsigned char>(c));
+    if (keep_trace_) {
+      trace_.push_back(std::to_string(now_.time_since_epoch().count() / 1'000'000) + " ms  " +
+                       line);
+    }
+  }
+  void keep_trace() { keep_trace_ = true; }
+  const std::vector<std::string>& trace() const { return trace_; }
+  std::uint64_t hash() const { return hash_; }
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  void mix(std::uint64_t value) {
+    hash_ ^= value;
+    hash_ *= 0x100000001b3ULL;
+  }
+
+  std::mt19937_64 random_;
+  Time now_{std::chrono::hours(1)};
+  std::uint64_t next_ = 0;
+  std::map<std::tuple<Time, std::uint64_t, std::uint64_t>, Task> events_;
+  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
+  std::uint64_t steps_ = 0;
+  bool keep_trace_ = false;
+  std::vector<std::string> trace_;
+};
+
+// A clock that runs at its own rate, and stands still for those who ask the wrong kind of clock
+// while the machine is suspended.
+class SimClock final : public internal::Clock {
+ public:
+  SimClock(const World& world, std::int64_t ppm) : world_(world), origin_(world.now()), ppm_(ppm) {}
+  Time now() const noexcept override;
+  bool real() const noexcept override { return false; }
+  // The first instant of the world at which now() is at least `local`, as far as can be told.
+  Time world_time(Time local) const;
+  void suspended_for(Nanos span) { suspended_ += span; }
+
+ private:
+  const World& world_;
+  const Time origin_;
+  const std::int64_t ppm_;
+  Nanos suspended_{};
+};
+
+}  // namespace baton::sim
