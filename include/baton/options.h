@@ -55,8 +55,8 @@ struct ClientOptions {
   std::chrono::milliseconds connect_timeout{5'000};
   // Who we are, shown to others. Default "host:pid". UTF-8, at most 256 bytes, no control bytes.
   std::string label;
-  // Where log lines go; called from threads of the client, one call at a time. Default: spdlog to
-  // stderr, warnings and up. <baton/spdlog.h> adapts a logger of yours.
+  // Where log lines go; called on a thread of its own, one call at a time, in order. Must not call
+  // baton. Default: spdlog to stderr, warnings and up. <baton/spdlog.h> adapts a logger of yours.
   std::function<void(LogLevel, std::string_view)> log;
   // Where handlers and coroutines resume. It must run what it is given, once, and not inside the
   // call. Default: a thread of the client.

@@ -22,9 +22,18 @@ void UserCode::post(Task task) {
   auto shared = std::make_shared<Task>(std::move(task));
   thread_.post([executor = executor_, log = log_, shared] {
     try {
-      executor([shared] { (*shared)(); });
+      executor([shared, log] {
+        try {
+          (*shared)();
+          *shared = nullptr;
+        } catch (const std::exception& e) {
+          log(LogLevel::error, std::string("a handler threw: ") + e.what());
+        } catch (...) {
+          log(LogLevel::error, "a handler threw something that is no std::exception");
+        }
+      });
     } catch (const std::exception& e) {
-      log(LogLevel::error, std::string("the executor, or a handler in it, threw: ") + e.what());
+      log(LogLevel::error, std::string("the executor threw: ") + e.what());
     }
   });
 }

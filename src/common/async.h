@@ -25,6 +25,7 @@ class UserCode {
   void post(Task task);         // through the executor, if there is one
   void post_direct(Task task);  // on the client's own thread
   void stop(std::chrono::milliseconds wait) noexcept { thread_.stop(wait); }
+  bool on_thread() const noexcept { return thread_.on_thread(); }
 
  private:
   const Executor executor_;

@@ -11,10 +11,16 @@
 
 namespace baton::internal {
 
+namespace {
+// Not std::thread::get_id(): stop() detaches the thread while others ask.
+thread_local const void* current_callback_thread = nullptr;
+}  // namespace
+
 struct CallbackThread::State {
   explicit State(LogFunction l) : log(std::move(l)) {}
 
   void loop() {
+    current_callback_thread = this;
     std::unique_lock guard(mutex);
     for (;;) {
       changed.wait(guard, [this] { return stopping || !tasks.empty(); });
@@ -53,6 +59,8 @@ CallbackThread::CallbackThread(LogFunction log) : state_(std::make_shared<State>
   thread_ = std::thread([state = state_] { state->loop(); });
 }
 
+bool CallbackThread::on_thread() const noexcept { return current_callback_thread == state_.get(); }
+
 CallbackThread::~CallbackThread() { stop(std::chrono::milliseconds(0)); }
 
 void CallbackThread::post(Task task) {
@@ -60,9 +68,14 @@ void CallbackThread::post(Task task) {
   if (state_->finished) {
     // Closed already; the handler must be called once all the same, and never inside this call.
     const SignalShield shield;
-    std::thread([state = state_, late = std::move(task)]() mutable {
-      state->call(std::move(late));
-    }).detach();
+    state_->tasks.push_back(std::move(task));
+    state_->finished = false;
+    try {
+      std::thread([state = state_] { state->loop(); }).detach();
+    } catch (const std::exception& e) {
+      state_->finished = true;
+      state_->log(LogLevel::error, std::string("cannot start a thread for handlers: ") + e.what());
+    }
     return;
   }
   state_->tasks.push_back(std::move(task));

@@ -21,7 +21,7 @@ class CallbackThread {
   // No more tasks are awaited; those posted before still run, within `wait`. After that, and when
   // called on the thread itself, it returns and the thread finishes alone.
   void stop(std::chrono::milliseconds wait) noexcept;
-  bool on_thread() const noexcept { return thread_.get_id() == std::this_thread::get_id(); }
+  bool on_thread() const noexcept;
 
  private:
   struct State;

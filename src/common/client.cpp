@@ -80,7 +80,6 @@ Result<BackendOptions> check_options(const ClientOptions& options) {
   checked.label = options.label.empty() ? default_label() : options.label;
   checked.tls = options.tls;
   checked.credentials = options.credentials;
-  checked.log = make_log(options.log);
   return checked;
 }
 
@@ -118,7 +117,7 @@ DistributedMutex Client::mutex(std::string_view name, MutexOptions) {
 
 namespace {
 
-// Asks the session; an outage is waited out until the connect timeout.
+// Asks the session. Without one it fails at once and says why there is none.
 template <class T, class F>
 T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::string& what, F&& f) {
   if (!impl) throw Error(Errc::closed, what + ": this Client was moved from");

@@ -40,7 +40,8 @@ class BlockingSink final : public AttemptSink {
 }  // namespace
 
 Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> backend,
-                                                     ClientOptions options, LogFunction log) {
+                                                     ClientOptions options,
+                                                     std::shared_ptr<LogQueue> log) {
   const auto timeout = options.connect_timeout;
   // In a fork nothing may be destroyed: mutexes may be locked, threads are gone. So it is leaked.
   std::shared_ptr<ClientImpl> client(
@@ -64,10 +65,12 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
   return client;
 }
 
-ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options, LogFunction log)
+ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
+                       std::shared_ptr<LogQueue> log)
     : generation_(fork_generation()),
       options_(std::move(options)),
-      log_(std::move(log)),
+      log_queue_(std::move(log)),
+      log_(log_to(log_queue_)),
       backend_(std::move(backend)),
       loop_(backend_->loop()),
       user_code_(std::make_shared<UserCode>(options_.executor, log_)),
@@ -250,17 +253,21 @@ bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> t
 void ClientImpl::unlock_thread(const LockName& name) noexcept {
   if (forked()) return;  // the hold is the parent's; the mutex may be locked for ever
   Lock released;
+  bool held = false;
   {
     const std::lock_guard guard(threads_mutex_);
     const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
-    if (mine == threads_.end()) {
-      log_(LogLevel::error, "unlock \"" + name.text() + "\": this thread does not hold it");
-      return;
+    if (mine != threads_.end()) {
+      held = true;
+      if (--mine->second.count == 0) {
+        released = std::move(mine->second.lock);
+        threads_.erase(mine);
+      }
     }
-    if (--mine->second.count > 0) return;
-    released = std::move(mine->second.lock);
-    threads_.erase(mine);
   }
+  if (held) return;
+  log_queue_->write_here(LogLevel::error,
+                         "unlock \"" + name.text() + "\": this thread does not hold it");
 }
 
 // ---- what Locks ask for
@@ -283,8 +290,8 @@ void ClientImpl::verify_and_wait(std::shared_ptr<Hold> hold, milliseconds timeou
   auto ours = ask<bool>(what, timeout, [hold](Engine& engine, Answer<bool> answer) {
     engine.verify(hold, std::move(answer));
   });
-  if (!ours) throw ours.error();
-  if (!*ours || !hold->valid()) {
+  if (!ours && hold->valid()) throw ours.error();
+  if (!ours || !*ours || !hold->valid()) {
     throw Error(Errc::lock_lost, what + " on " + backend_->where() +
                                      ": the lock is no longer ours (" +
                                      hold->lost_reason().message() + ")");
@@ -299,27 +306,37 @@ SessionInfo ClientImpl::info() {
 }
 
 void ClientImpl::close() noexcept {
-  if (forked() || closed_.load(std::memory_order_acquire)) return;
-  const Time until = BootClock::now() + std::chrono::milliseconds(4500);
-  const auto left = [until] {
-    return std::max(std::chrono::duration_cast<milliseconds>(until - BootClock::now()),
-                    milliseconds(0));
-  };
-  try {
-    auto bye = std::make_shared<Mailbox<Done>>();
-    if (closed_.exchange(true, std::memory_order_acq_rel)) return;
-    loop_.clock().remove_listener(this);
-    loop_.run(
-        [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
-    // Real time also on a virtual clock, which nobody may move while we close.
-    const milliseconds patience(loop_.clock().real() ? 3000 : 200);
-    bye->wait_until(BootClock::now() + patience, real_clock());
-    user_code_->stop(left());
-    loss_.stop(left());
-  } catch (const std::exception& e) {
-    log_(LogLevel::error, std::string("close: ") + e.what());
+  if (forked()) return;
+  const auto closing = closing_;
+  if (closed_.exchange(true, std::memory_order_acq_rel)) {
+    // The first one is still at it, perhaps, and we may be the last who keeps it alive. On threads
+    // of ours it may be waiting for us.
+    if (user_code_->on_thread() || loss_.on_thread()) return;
+    std::unique_lock guard(closing->mutex);
+    closing->changed.wait_for(guard, milliseconds(4900), [&] { return closing->done; });
+    return;
   }
+  const auto self = weak_from_this().lock();  // null in the destructor
+  const Time until = BootClock::now() + milliseconds(4500);
+  const auto left = [until](milliseconds most) {
+    const auto rest = std::chrono::duration_cast<milliseconds>(until - BootClock::now());
+    return std::clamp(rest, milliseconds(0), most);
+  };
+  loop_.clock().remove_listener(this);
+  auto bye = std::make_shared<Mailbox<Done>>();
+  loop_.run(
+      [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
+  // Real time also on a virtual clock, which nobody may move while we close.
+  const milliseconds patience(loop_.clock().real() ? 3000 : 200);
+  bye->wait_until(BootClock::now() + patience, real_clock());
   backend_->stop();
+  engine_.abandon();  // whatever the loop did not get to
+  user_code_->stop(left(milliseconds(4500)));
+  loss_.stop(left(milliseconds(4500)));
+  log_queue_->flush(left(milliseconds(1000)));
+  const std::lock_guard guard(closing->mutex);
+  closing->done = true;
+  closing->changed.notify_all();
 }
 
 }  // namespace baton::internal

@@ -24,6 +24,7 @@
 namespace baton::internal {
 
 // The caller's options, checked, with defaults filled in. Error(invalid_argument) before any I/O.
+// The log is left to the caller.
 Result<BackendOptions> check_options(const ClientOptions& options);
 
 class ClientImpl final : public HoldKeeper,
@@ -33,8 +34,10 @@ class ClientImpl final : public HoldKeeper,
  public:
   // Connects, within the connect timeout.
   static Result<std::shared_ptr<ClientImpl>> open(std::unique_ptr<Backend> backend,
-                                                  ClientOptions options, LogFunction log);
-  ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options, LogFunction log);
+                                                  ClientOptions options,
+                                                  std::shared_ptr<LogQueue> log);
+  ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
+             std::shared_ptr<LogQueue> log);
   ~ClientImpl() override;
 
   // handle-style
@@ -87,6 +90,7 @@ class ClientImpl final : public HoldKeeper,
 
   const std::uint64_t generation_;
   const ClientOptions options_;
+  const std::shared_ptr<LogQueue> log_queue_;
   const LogFunction log_;
   std::unique_ptr<Backend> backend_;
   Loop& loop_;
@@ -94,6 +98,12 @@ class ClientImpl final : public HoldKeeper,
   LossThread loss_;
   Engine engine_;
   std::atomic<bool> closed_{false};
+  struct Closing {  // outlives us: a second close() waits for the first
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+  };
+  const std::shared_ptr<Closing> closing_ = std::make_shared<Closing>();
 
   mutable std::mutex threads_mutex_;
   std::map<ThreadKey, ThreadHold> threads_;
@@ -141,15 +151,21 @@ Result<T> ClientImpl::ask(const std::string& what, std::chrono::milliseconds tim
   if (forked() || closed()) return gone_error(what);
   // Dropped without an answer (the loop stopped): nobody waits in vain.
   struct Promise {
-    Promise(std::shared_ptr<Mailbox<T>> b, std::string w) : box(std::move(b)), what(std::move(w)) {}
+    Promise(const ClientImpl* c, std::shared_ptr<Mailbox<T>> b, std::string w)
+        : client(c), box(std::move(b)), what(std::move(w)) {}
     Promise(const Promise&) = delete;
     Promise& operator=(const Promise&) = delete;
+    const ClientImpl* client;  // whoever asks keeps it
     std::shared_ptr<Mailbox<T>> box;
     std::string what;
-    ~Promise() { box->put(Error(Errc::closed, what + ": the client was closed")); }
+    ~Promise() {
+      box->put(client->closed() ? client->gone_error(what)
+                                : Error(Errc::session_expired,
+                                        what + ": the session ended before the answer came"));
+    }
   };
   auto box = std::make_shared<Mailbox<T>>();
-  auto promise = std::make_shared<Promise>(box, what);
+  auto promise = std::make_shared<Promise>(this, box, what);
   const Time until = saturating_add_ms(loop_.now(), timeout);
   const auto late = [this, what] {
     return Error(Errc::timeout, what + " on " + backend_->where() + ": no answer in time");

@@ -16,8 +16,8 @@ const Clock& real_clock() noexcept {
     Time now() const noexcept override { return BootClock::now(); }
     bool real() const noexcept override { return true; }
   };
-  static const RealClock clock;
-  return clock;
+  static const auto* const clock = new RealClock;  // NOLINT: threads may ask during exit
+  return *clock;
 }
 
 }  // namespace baton::internal

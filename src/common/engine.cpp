@@ -130,10 +130,15 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
     by_nonce_.erase(attempt->machine.nonce());
     carry_out(attempt, attempt->machine.on_session_ended());
   }
-  if (!closing_) try_open();
+  if (!closing_) {
+    try_open();
+  } else if (closed_) {
+    std::exchange(closed_, nullptr)(Done{});
+  }
 }
 
 void Engine::session_resumed() {
+  if (session_ == nullptr) return;
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
     carry_out(attempt, attempt->machine.on_session_resumed());
@@ -188,7 +193,10 @@ void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
 Error Engine::describe(const Attempt& attempt, const Error& error) const {
   std::string text =
       "acquire \"" + attempt.name.text() + "\" on " + backend_.where() + ": " + error.what();
-  if (attempt.started != Time{}) text += " after " + seconds_text(loop_.now() - attempt.started);
+  // One attempt did not wait; there is no "after" to tell.
+  if (attempt.started != Time{} && attempt.late == Errc::timeout) {
+    text += " after " + seconds_text(loop_.now() - attempt.started);
+  }
   if (attempt.rank != 0) {
     text += " behind " + std::to_string(attempt.machine.ahead()) + " others";
   }
@@ -320,15 +328,33 @@ void Engine::close(Answer<Done> answer) {
     answer(Done{});
     return;
   }
-  session_->close([this, answer = std::move(answer)](Result<Done> result) mutable {
-    session_->lease()->end();
+  closed_ = std::move(answer);
+  session_->close([this](Result<Done> result) {
+    if (session_ != nullptr) session_->lease()->end();
     auto jobs = std::exchange(jobs_, {});
     for (auto& [nonce, job] : jobs) {
       loop_.cancel(job.timer);
       for (auto& waiting : job.answers) waiting(result);
     }
-    answer(std::move(result));
+    if (closed_) std::exchange(closed_, nullptr)(std::move(result));
   });
+}
+
+void Engine::abandon() noexcept {
+  closing_ = true;
+  if (session_ != nullptr) session_->lease()->end();
+  for (const auto& [id, attempt] : std::exchange(attempts_, {})) {
+    attempt->on_stop.reset();
+    if (const auto sink = std::exchange(attempt->sink, nullptr)) {
+      sink->offer(
+          Error(Errc::closed, "acquire \"" + attempt->name.text() + "\": the client was closed"));
+    }
+  }
+  for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
+    if (hold->become_lost(Errc::closed)) host_.hold_lost(hold);
+  }
+  jobs_.clear();  // whoever waits for one is told by its promise
+  session_.reset();
 }
 
 }  // namespace baton::internal

@@ -92,6 +92,8 @@ class Engine final : public SessionListener {
 
   // Everybody waiting fails with closed, every hold is lost, the session says goodbye.
   void close(Answer<Done> answer);
+  // The same without a loop, which has stopped: nobody is left waiting or believing.
+  void abandon() noexcept;
 
   // For tests: nothing is under way or held.
   bool idle() const noexcept { return attempts_.empty() && holds_.empty() && jobs_.empty(); }
@@ -105,6 +107,7 @@ class Engine final : public SessionListener {
     std::vector<Answer<Done>> answers;
     int failures = 0;
     TimerId timer = TimerId::none;
+    bool reported = false;
   };
   struct Group {  // all of ours on one lock
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Attempt>> waiting;
@@ -156,6 +159,7 @@ class Engine final : public SessionListener {
   TimerId open_timer_ = TimerId::none;
   std::string trouble_;
   bool closing_ = false;
+  Answer<Done> closed_;
   std::shared_ptr<bool> alive_;  // deferred tasks check it
 
   std::uint64_t next_nonce_ = 1;

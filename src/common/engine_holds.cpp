@@ -27,6 +27,11 @@ void Engine::drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
   host_.metric(
       {lost ? MetricEvent::Kind::lost : MetricEvent::Kind::released, {}, hold->token(), held},
       &hold->name());
+  if (lost) {
+    log_(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " + backend_.where() +
+                                " with token " + std::to_string(hold->token()) +
+                                " is lost: " + hold->lost_reason().message());
+  }
   forget_hold(hold);
   host_.hold_released(hold);
   if (lost && mutant(Mutant::lost_ticket_stays)) return;
@@ -49,12 +54,12 @@ void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   if (first) {
     host_.metric({MetricEvent::Kind::lost, {}, hold->token(), loop_.now() - hold->since()},
                  &hold->name());
+    host_.hold_lost(hold);
     if (reason != Errc::closed) {
       log_(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " + backend_.where() +
                                   " with token " + std::to_string(hold->token()) +
                                   " is lost: " + make_error_code(reason).message());
     }
-    host_.hold_lost(hold);
   } else {
     host_.hold_released(hold);
   }
@@ -136,7 +141,7 @@ void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
       answer(Error(Errc::session_expired, "there is no session: nothing to withdraw from"));
     return;
   }
-  auto& job = jobs_.try_emplace(nonce, Job{name, {}, 0, TimerId::none}).first->second;
+  auto& job = jobs_.try_emplace(nonce, Job{name, {}, 0, TimerId::none, false}).first->second;
   if (answer) job.answers.push_back(std::move(answer));
   run_job(nonce);
 }
@@ -153,13 +158,17 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
   const auto found = jobs_.find(nonce);
   if (found == jobs_.end()) return;
   Job& job = found->second;
-  if (!result && transient(result.error()) && !closing_ && !mutant(Mutant::no_release_retry)) {
+  if (!result && !closing_ && !mutant(Mutant::no_release_retry)) {
+    // Retried until the ticket is gone or the session over, whatever the error: a ticket that stays
+    // would stop everybody behind it.
     job.timer = loop_.at(loop_.now() + backoff(job.failures++), [this, nonce] { run_job(nonce); });
+    if (transient(result.error())) return;
+    if (!std::exchange(job.reported, true)) {
+      log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
+                                backend_.where() + ", trying on: " + result.error().what());
+    }
+    for (auto& answer : std::exchange(job.answers, {})) answer(result);
     return;
-  }
-  if (!result) {
-    log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
-                              backend_.where() + ": " + result.error().what());
   }
   auto answers = std::move(job.answers);
   jobs_.erase(found);

@@ -69,8 +69,8 @@ class Category final : public std::error_category {
 }  // namespace
 
 const std::error_category& error_category() noexcept {
-  static const Category category;
-  return category;
+  static const auto* const category = new Category;  // NOLINT: used until the very end
+  return *category;
 }
 
 Error::Error(Errc code, const std::string& message)

@@ -48,9 +48,14 @@ std::uint64_t fork_generation() noexcept {
   return registry().generation.load(std::memory_order_relaxed);
 }
 
-ForkClosedFd::ForkClosedFd(int fd) : fd_(fd), generation_(fork_generation()) {
-  const std::lock_guard guard(registry().mutex);
-  registry().fds.insert(fd);
+ForkClosedFd::HoldForks::HoldForks() {
+  install_once();
+  registry().mutex.lock();
+}
+ForkClosedFd::HoldForks::~HoldForks() { registry().mutex.unlock(); }
+
+ForkClosedFd::ForkClosedFd(int fd, const HoldForks&) : fd_(fd), generation_(fork_generation()) {
+  if (fd >= 0) registry().fds.insert(fd);
 }
 
 ForkClosedFd::ForkClosedFd(ForkClosedFd&& other) noexcept

@@ -14,14 +14,29 @@ std::uint64_t fork_generation() noexcept;
 class ForkClosedFd {
  public:
   ForkClosedFd() noexcept = default;
-  explicit ForkClosedFd(int fd);  // takes fd over
+  // Opens with `open`, which returns a descriptor, or -1, or throws. No other thread forks
+  // meanwhile: between opening and registering, a child would inherit a copy that nobody closes.
+  template <class F>
+  static ForkClosedFd make(F&& open) {
+    const HoldForks held;
+    return ForkClosedFd(open(), held);
+  }
   ForkClosedFd(ForkClosedFd&& other) noexcept;
   ForkClosedFd& operator=(ForkClosedFd&& other) noexcept;
   ~ForkClosedFd();
   int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
   void reset() noexcept;  // closes; in a forked child only forgets (it is closed already)
 
  private:
+  struct HoldForks {
+    HoldForks();
+    ~HoldForks();
+    HoldForks(const HoldForks&) = delete;
+    HoldForks& operator=(const HoldForks&) = delete;
+  };
+  ForkClosedFd(int fd, const HoldForks&);
+
   int fd_ = -1;
   std::uint64_t generation_ = 0;
 };

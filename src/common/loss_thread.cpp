@@ -37,9 +37,9 @@ UniqueFd checked(int fd, const char* what) {
 
 struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   State(const Clock& c, LogFunction l, std::function<void(std::shared_ptr<Hold>)> f)
-      : clock(c),
-        log(std::move(l)),
+      : log(std::move(l)),
         on_lost(std::move(f)),
+        real(c.real()),
         wake(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
         // Not a condition variable: those sleep on a clock that stops during suspend.
         timer(checked(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
@@ -81,7 +81,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   }
 
   void wait_for_work(Time next) {
-    if (clock.real() && next != kNever) {
+    if (real && next != kNever) {
       const auto ns = std::max<std::int64_t>(next.time_since_epoch().count(), 1);
       itimerspec spec{};
       spec.it_value.tv_sec = ns / 1'000'000'000;
@@ -115,7 +115,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
       queue.pop_front();
       --idle;
       ++busy;
-      if (idle == 0 && threads < kMaxThreads && !stopping) {
+      if (idle == 0 && threads < kMaxThreads && (!stopping || !queue.empty())) {
         try {
           spawn();
         } catch (const std::exception& e) {
@@ -143,9 +143,9 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     changed.notify_all();
   }
 
-  const Clock& clock;
   LogFunction log;
   std::function<void(std::shared_ptr<Hold>)> on_lost;
+  const bool real;  // not the clock itself: a thread that lingers must not touch it
   UniqueFd wake;
   UniqueFd timer;
 
@@ -187,7 +187,15 @@ void LossThread::announce(std::shared_ptr<Hold> hold) {
   state_->watched.erase(hold);
   state_->queue.emplace_back(std::move(hold), false);
   state_->ring();
+  if (state_->threads > 0) return;
+  try {
+    state_->spawn();  // after stop(): a loss is told all the same
+  } catch (const std::exception& e) {
+    state_->log(LogLevel::error, std::string("cannot start a thread for losses: ") + e.what());
+  }
 }
+
+bool LossThread::on_thread() const noexcept { return current_loss_thread == state_.get(); }
 
 void LossThread::poke() noexcept { state_->ring(); }
 

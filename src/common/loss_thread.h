@@ -28,6 +28,8 @@ class LossThread {
   // Waits until everything due is announced, or `wait` is over. Not on its own threads.
   bool settle(std::chrono::milliseconds wait) noexcept;
 
+  bool on_thread() const noexcept;
+
   // Announces what is queued, within `wait`, then ends. On its own thread: returns at once.
   void stop(std::chrono::milliseconds wait) noexcept;
 

@@ -19,6 +19,8 @@ namespace baton::internal {
 
 namespace {
 
+constexpr int kBatch = 32;
+
 UniqueFd checked(int fd, const char* what) {
   if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
   return UniqueFd(fd);
@@ -103,9 +105,19 @@ struct ThreadLoop::State : std::enable_shared_from_this<ThreadLoop::State> {
     }
   }
 
+  // Bounded: a caller whose own step is done must not serve everybody else for ever; and timers
+  // come in between, or heartbeats would starve under load.
   void run_posted() {
     Task task;
-    while (pop_posted(task)) step(std::move(task));
+    for (int n = 0; n < kBatch && pop_posted(task); ++n) {
+      step(std::move(task));
+      run_due_timers();
+    }
+  }
+
+  bool has_posted() {
+    const std::lock_guard guard(posted_mutex);
+    return !posted.empty();
   }
 
   // The loop's thread sleeps on the earliest timer. A later one needs no call: it is found when
@@ -135,6 +147,7 @@ struct ThreadLoop::State : std::enable_shared_from_this<ThreadLoop::State> {
     step(nullptr);
     run_due_timers();
     arm();
+    if (has_posted()) ring();
   }
 
   void loop() {
@@ -158,23 +171,19 @@ struct ThreadLoop::State : std::enable_shared_from_this<ThreadLoop::State> {
       }
       work();
     }
-    {
-      const std::lock_guard guard(posted_mutex);
-      stopped = true;
-    }
-    // What is left is dropped, outside the strand: destructors may do anything.
-    std::deque<Task> left;
-    {
-      const std::lock_guard guard(posted_mutex);
-      left.swap(posted);
-    }
+    // What is left is dropped, after the strand: destructors may do anything.
+    decltype(posted) left_posted;
+    decltype(deferred) left_deferred;
+    decltype(timers) left_timers;
+    decltype(fds) left_fds;
     const std::lock_guard guard(strand);
-    const Owned owned(*this);
-    left.clear();
-    deferred.clear();
-    timers.clear();
+    const std::lock_guard posted_guard(posted_mutex);
+    stopped = true;
+    left_posted.swap(posted);
+    left_deferred.swap(deferred);
+    left_timers.swap(timers);
+    left_fds.swap(fds);
     timer_keys.clear();
-    fds.clear();
   }
 
   const Clock& clock;
@@ -256,8 +265,11 @@ void ThreadLoop::remove_fd(int fd) {
 }
 
 void ThreadLoop::settle() {
-  const std::lock_guard guard(state_->strand);
-  if (!state_->stopping.load(std::memory_order_acquire)) state_->work();
+  do {
+    const std::lock_guard guard(state_->strand);
+    if (state_->stopping.load(std::memory_order_acquire)) return;
+    state_->work();
+  } while (state_->has_posted());
 }
 
 Time ThreadLoop::next_timer() {

@@ -39,9 +39,11 @@ Result<std::shared_ptr<internal::ClientImpl>> open_client(std::string_view url,
   if (!parsed) return parsed.error();
   auto checked = internal::check_options(options);
   if (!checked) return checked.error();
+  auto log = std::make_shared<internal::LogQueue>(options.log);
+  checked->log = internal::log_to(log);
   auto backend = make_backend(*parsed, *checked);
   if (!backend) return backend.error();
-  return internal::ClientImpl::open(std::move(backend).value(), std::move(options), checked->log);
+  return internal::ClientImpl::open(std::move(backend).value(), std::move(options), std::move(log));
 }
 
 }  // namespace

@@ -20,6 +20,18 @@ constexpr std::chrono::milliseconds kTidyPause{50};  // others have a right to t
 constexpr std::chrono::milliseconds kSweep{50};
 constexpr std::size_t kBellBatch = 4096;  // 32 KiB, half of what a FIFO holds
 
+// On a full disk, what the dead have left may be what fills it.
+Liveness make_liveness(const StoreDir& store, const std::string& label, const Clock& clock) {
+  try {
+    return Liveness(store, label);
+  } catch (const Error& e) {
+    if (e.errc() != Errc::store_error) throw;
+    Clients nobody(store, ClientId{});
+    sweep(store, nobody, clock, clock.now() + kSweep);
+  }
+  return Liveness(store, label);
+}
+
 // The mapping lives as long as anybody may ask.
 class FileSign final : public TicketSign {
  public:
@@ -51,7 +63,7 @@ FileSession::FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store,
       store_(std::move(store)),
       log_(options.log),
       fork_generation_(fork_generation()),
-      liveness_(store_->directory, options.label),
+      liveness_(make_liveness(store_->directory, options.label, loop.clock())),
       clients_(store_->directory, liveness_.id()),
       client_watch_(loop, store_->directory, liveness_, options.log,
                     [this](ClientId client) { watches_.fire_client(client); }),

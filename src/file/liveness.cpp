@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace baton::internal {
 
@@ -42,7 +43,8 @@ bool Liveness::try_make(const std::string& label) {
   id_ = ClientId{random_u64()};
   const std::string unfinished = client_file_name('t', id_);
   const std::string bell = client_file_name('b', id_);
-  UniqueFd file = store_.create_file(store_.clients(), unfinished, 0);
+  ForkClosedFd file = ForkClosedFd::make(
+      [&] { return store_.create_file(store_.clients(), unfinished, 0).release(); });
   if (!file) return false;
   const auto fail = [&](int errnum, const char* what) {
     ::unlinkat(store_.clients(), bell.c_str(), 0);
@@ -67,8 +69,9 @@ bool Liveness::try_make(const std::string& label) {
     throw fail(errno, "cannot make the bell");
   }
   // Read and write: with a writer of our own, a reader never sees the end of the file.
-  UniqueFd fifo(
-      ::openat(store_.clients(), bell.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  ForkClosedFd fifo = ForkClosedFd::make([&] {
+    return ::openat(store_.clients(), bell.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  });
   if (!fifo) throw fail(errno, "cannot open the bell");
   if (::renameat(store_.clients(), unfinished.c_str(), store_.clients(),
                  client_file_name('c', id_).c_str()) != 0) {
@@ -77,16 +80,17 @@ bool Liveness::try_make(const std::string& label) {
     ::unlinkat(store_.clients(), bell.c_str(), 0);
     return false;
   }
-  file_ = ForkClosedFd(file.release());
-  bell_ = ForkClosedFd(fifo.release());
+  file_ = std::move(file);
+  bell_ = std::move(fifo);
   return true;
 }
 
 void Liveness::move_above(int descriptor) {
   if (file_.get() > descriptor) return;
-  const int higher = ::fcntl(file_.get(), F_DUPFD_CLOEXEC, descriptor + 1);
-  if (higher < 0) return;  // it only costs others milliseconds when we die
-  file_ = ForkClosedFd(higher);
+  auto higher =
+      ForkClosedFd::make([&] { return ::fcntl(file_.get(), F_DUPFD_CLOEXEC, descriptor + 1); });
+  if (!higher) return;  // it only costs others milliseconds when we die
+  file_ = std::move(higher);
 }
 
 std::size_t Liveness::drain_bell(std::uint64_t* hashes, std::size_t limit) noexcept {

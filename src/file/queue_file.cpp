@@ -162,7 +162,7 @@ std::optional<std::uint32_t> QueueFile::join(ClientId client, std::uint64_t nonc
                          .count();
   const bool header = empty() && first_token != 0;
   const std::int64_t index = header ? append(records, 2) : append(records + 1, 1);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   refresh();
   if (index < static_cast<std::int64_t>(end_) && index > 0 && first_token_ != 0) {
     return static_cast<std::uint32_t>(index);
@@ -175,7 +175,7 @@ void QueueFile::seal() {
   if (frozen()) return;
   const QueueRecord record = make_record(RecordKind::seal);
   append(&record, 1);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   refresh();
 }
 

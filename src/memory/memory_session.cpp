@@ -48,7 +48,16 @@ class MemorySession::Peer final : public MemoryPeer {
 
 void MemorySession::open(MemorySessionParts parts, SessionListener& listener,
                          Answer<std::unique_ptr<Session>> answer) {
+  // An open whose answer is lost leaves a session at the store; its line must not lead to us.
+  struct Unattached {
+    ~Unattached() {
+      if (peer) peer->cut();
+    }
+    std::shared_ptr<Peer> peer;
+  };
   auto peer = std::make_shared<Peer>(parts.wire);
+  auto unattached = std::make_shared<Unattached>();
+  unattached->peer = peer;
   const Time sent = parts.loop->now();
   auto shared = std::make_shared<Answer<std::unique_ptr<Session>>>(std::move(answer));
   auto timer = std::make_shared<TimerId>(TimerId::none);
@@ -62,14 +71,17 @@ void MemorySession::open(MemorySessionParts parts, SessionListener& listener,
     });
   }
   const auto wire = parts.wire;
-  wire->request(Traffic::open, [parts, &listener, peer, sent, shared, timer, wire, loop] {
+  wire->request(Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, wire,
+                                loop] {
     const auto id =
         parts.store->open(parts.client, parts.label, parts.timeout, peer, parts.store_clock->now());
-    wire->answer(Traffic::open, [parts, &listener, peer, sent, shared, timer, loop, id] {
+    wire->answer(Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, loop,
+                                 id] {
       loop->cancel(*timer);
       if (!*shared) return;  // too late: the session at the store dies of neglect
       std::unique_ptr<MemorySession> session(new MemorySession(parts, listener, id, peer, sent));
       peer->attach(session.get());
+      unattached->peer = nullptr;
       std::exchange(*shared, nullptr)(std::unique_ptr<Session>(std::move(session)));
     });
   });
@@ -93,6 +105,8 @@ MemorySession::~MemorySession() {
   *alive_ = false;
   peer_->cut();
   parts_.loop->cancel(beat_timer_);
+  // Without leases nobody else would ever remove what is left.
+  if (!parts_.store->leases()) parts_.store->close(id_);
 }
 
 // ---- the lease

@@ -1,0 +1,92 @@
+// 200 items in stock, 8 processes that sell. Selling is read, think, write: without a lock two
+// sellers read the same number and sell the same item.
+//
+//   inventory [--url URL]      with the lock: exactly 200 sales
+//   inventory --unlocked       without: more sales than items
+
+#include <baton/baton.h>
+
+#include "example.h"
+
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+constexpr int kItems = 200;
+constexpr int kSellers = 8;
+
+// The stock is a number in a plain file. Nothing about it is atomic.
+int read_stock(const std::string& file) {
+  int stock = 0;
+  if (FILE* in = std::fopen(file.c_str(), "r")) {
+    if (std::fscanf(in, "%d", &stock) != 1) stock = 0;
+    std::fclose(in);
+  }
+  return stock;
+}
+
+void write_stock(const std::string& file, int stock) {
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT, 0600);
+  char text[16];
+  const int size = std::snprintf(text, sizeof text, "%06d\n", stock);
+  if (fd < 0 || pwrite(fd, text, size, 0) != size) throw std::runtime_error("cannot write stock");
+  close(fd);
+}
+
+// One receipt a sale: a byte at the end of a file, which the kernel appends atomically.
+void write_receipt(const std::string& file) {
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (fd < 0 || write(fd, ".", 1) != 1) throw std::runtime_error("cannot write receipt");
+  close(fd);
+}
+
+// Sells until nothing is left.
+int sell(const std::string& url, const std::string& dir, bool locked) {
+  std::optional<baton::Client> client;
+  if (locked) client = baton::Client::connect(url);
+  while (true) {
+    std::optional<baton::Lock> lock;  // released at the end of each turn
+    if (locked) lock = client->mutex("examples/inventory").acquire();
+
+    const int stock = read_stock(dir + "/stock");
+    if (stock <= 0) return 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // thinking: the customer pays
+    write_stock(dir + "/stock", stock - 1);
+    write_receipt(dir + "/receipts");
+  }
+}
+
+int run(int argc, char** argv) {
+  example::Scratch scratch;
+  const bool locked = !example::has(argc, argv, "--unlocked");
+  const std::string url = example::store_url(argc, argv, scratch);
+  example::require_shared(url);
+
+  write_stock(scratch.path() + "/stock", kItems);
+  std::vector<pid_t> sellers;
+  for (int i = 0; i < kSellers; ++i) {
+    sellers.push_back(example::spawn({"--role", "seller", "--url", url, "--dir", scratch.path(),
+                                      locked ? "--locked" : "--unlocked"}));
+  }
+  bool all_well = true;
+  for (const pid_t pid : sellers) all_well = example::succeeded(pid) && all_well;
+
+  const auto sold = std::filesystem::file_size(scratch.path() + "/receipts");
+  std::cout << (locked ? "with the lock:    " : "without the lock: ") << kSellers
+            << " processes sold " << sold << " of " << kItems << " items"
+            << (sold == kItems ? "" : "  <- oversold") << '\n';
+  return all_well && (!locked || sold == kItems) ? 0 : 1;
+}
+
+int main(int argc, char** argv) try {
+  const bool started_by_us = !example::option(argc, argv, "--role").empty();
+  example::limit_seconds(60, started_by_us);
+  if (started_by_us) {
+    return sell(example::option(argc, argv, "--url"), example::option(argc, argv, "--dir"),
+                example::has(argc, argv, "--locked"));
+  }
+  return run(argc, argv);
+} catch (const std::exception& error) {
+  std::cerr << "inventory: " << error.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,21 @@
+// The clock of deadlines: CLOCK_BOOTTIME, which does not stop while the machine sleeps and is the
+// same in every process, so that a deadline can be handed to the guardian.
+#pragma once
+
+#include <chrono>
+
+namespace baton::cli {
+
+struct BootClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock>;
+  static constexpr bool is_steady = true;
+  static time_point now() noexcept;
+};
+
+// For poll(2): milliseconds until then, rounded up, at least 0, at most `most`.
+int poll_timeout(BootClock::time_point until, std::chrono::milliseconds most) noexcept;
+
+}  // namespace baton::cli

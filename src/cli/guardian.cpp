@@ -1,0 +1,242 @@
+#include "guardian.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <optional>
+
+#include "clock.h"
+#include "errors.h"
+#include "process_group.h"
+
+namespace baton::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongestNap{60'000};
+// With a lease we look at the clock this often: poll's own clock stands still while the machine
+// sleeps.
+constexpr milliseconds kLeaseNap{100};
+// With a guardian that somebody has stopped.
+constexpr milliseconds kPatience{2'000};
+// KILL comes this long before the deadline: what is killed needs a moment to be gone.
+constexpr milliseconds kKillMargin{250};
+
+class GuardianLoop {
+ public:
+  GuardianLoop(Link link, const JobSpec& spec, const SignalState& signals, const Terminal& terminal)
+      : link_(std::move(link)), spec_(spec), signals_(signals), terminal_(terminal) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    child_events_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!child_events_) throw os_failure("run: the guardian cannot receive signals", errno);
+  }
+
+  void run() {
+    while (!done_) {
+      pollfd fds[] = {{link_.fd(), POLLIN, 0}, {child_events_.get(), POLLIN, 0}};
+      // Once baton is gone its socket is readable for ever: leave it out.
+      poll(baton_gone_ ? fds + 1 : fds, baton_gone_ ? 1 : 2, timeout());
+      if (!baton_gone_) read_messages();
+      watch_children();
+      watch_deadline();
+      if (ender_ && ender_->step()) finish();
+    }
+  }
+
+ private:
+  int timeout() const {
+    if (ender_) return poll_timeout(ender_->next_step(), kLeaseNap);
+    return deadline_ ? poll_timeout(*deadline_ - grace_, kLeaseNap)
+                     : static_cast<int>(kLongestNap.count());
+  }
+
+  void read_messages() {
+    Message message;
+    Fd descriptor;
+    while (!done_) {
+      switch (link_.receive(message, &descriptor)) {
+        case Link::Got::nothing:
+          return;
+        case Link::Got::closed:
+          baton_gone_ = true;
+          if (job_) {
+            say("run: baton itself was killed; ending the command before the lock is freed");
+            end();
+          } else {
+            done_ = true;
+          }
+          return;
+        case Link::Got::message:
+          handle(message, std::move(descriptor));
+      }
+    }
+  }
+
+  void handle(const Message& message, Fd descriptor) {
+    switch (message.note) {
+      case Note::start:
+        liveness_ = std::move(descriptor);
+        grace_ = milliseconds(message.number);
+        start(static_cast<std::uint64_t>(message.value));
+        break;
+      case Note::go:
+        if (job_) job_->go();
+        break;
+      case Note::deadline:
+        deadline_ = BootClock::time_point(BootClock::duration(message.value));
+        break;
+      case Note::end:
+        end();
+        break;
+      case Note::bye:
+        done_ = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void start(std::uint64_t token) {
+    try {
+      job_.emplace(spec_, signals_, token);
+    } catch (const Failure& failure) {
+      say(failure.what());
+      link_.send({Note::failed, 0, 0});
+      done_ = true;
+      return;
+    }
+    // From here on what CMD inherited is CMD's alone: its reader sees the end when CMD ends.
+    redirect_to_null(STDIN_FILENO);
+    redirect_to_null(STDOUT_FILENO);
+    close_all_but({link_.fd(), child_events_.get(), liveness_.get(), terminal_.fd(),
+                   job_->error_fd(), job_->go_fd()});
+    link_.send({Note::started, job_->group(), 0});
+  }
+
+  void watch_children() {
+    signalfd_siginfo info[16];
+    while (read(child_events_.get(), info, sizeof info) > 0) {
+    }
+    if (!job_ || exited_) return;
+    siginfo_t event{};
+    while (waitid(P_PID, static_cast<id_t>(job_->group()), &event, WSTOPPED | WNOHANG) == 0 &&
+           event.si_pid != 0) {
+      link_.send({Note::stopped, event.si_status, 0});
+      event.si_pid = 0;
+    }
+    // The leader is only looked at, never reaped: its number must stay taken. Once it is dead the
+    // orphans that come to us wait for our own end, which is near.
+    for (event.si_pid = 0; !exited_ && ender_ == std::nullopt; event.si_pid = 0) {
+      if (waitid(P_ALL, 0, &event, WEXITED | WNOHANG | WNOWAIT) != 0 || event.si_pid == 0) return;
+      if (event.si_pid == job_->group()) {
+        report_exit(event);
+      } else {
+        waitid(P_PID, static_cast<id_t>(event.si_pid), &event, WEXITED | WNOHANG);
+      }
+    }
+  }
+
+  void report_exit(const siginfo_t& event) {
+    exited_ = true;
+    const Note note = event.si_code == CLD_EXITED ? Note::exited : Note::killed;
+    link_.send({note, event.si_status, job_->exec_error()});
+  }
+
+  void watch_deadline() {
+    if (!job_ || !deadline_) return;
+    const auto now = BootClock::now();
+    if (!ender_ && !exited_ && now >= *deadline_ - grace_) {
+      link_.send({Note::ending, 0, 0});
+      end();
+    }
+    if (ender_) ender_->kill_by(kill_time());
+  }
+
+  BootClock::time_point kill_time() const {
+    return *deadline_ - std::min<BootClock::duration>(kKillMargin, grace_ / 2);
+  }
+
+  void end() {
+    if (!job_ || ender_) return;
+    ender_.emplace(job_->group(), BootClock::now() + grace_);
+    if (deadline_) ender_->kill_by(kill_time());
+  }
+
+  void finish() {
+    if (baton_gone_) terminal_.take_back(job_->group(), true);
+    link_.send({Note::gone, 0, 0});
+    done_ = baton_gone_;
+    ender_.reset();
+    job_.reset();
+  }
+
+  Link link_;
+  const JobSpec& spec_;
+  const SignalState& signals_;
+  const Terminal& terminal_;
+  Fd child_events_;
+  Fd liveness_;  // never unlocked, only closed, by our end
+  std::optional<Job> job_;
+  std::optional<GroupEnder> ender_;
+  std::optional<BootClock::time_point> deadline_;
+  milliseconds grace_{};
+  bool exited_ = false;
+  bool baton_gone_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+void Guardian::dismiss() noexcept {
+  if (pid_ < 0) return;
+  link.send({Note::bye, 0, 0});
+  const auto patience = BootClock::now() + kPatience;
+  Message message;
+  Link::Got got = Link::Got::nothing;
+  while (got != Link::Got::closed && BootClock::now() < patience) {
+    pollfd fds[] = {{link.fd(), POLLIN, 0}};
+    poll(fds, 1, poll_timeout(patience, kPatience));
+    got = link.receive(message);
+  }
+  if (got != Link::Got::closed) kill(pid_, SIGKILL);  // nothing is left for it to guard
+  bury();
+}
+
+void Guardian::bury() noexcept {
+  if (pid_ >= 0) waitpid(std::exchange(pid_, -1), nullptr, 0);
+}
+
+Guardian start_guardian(const JobSpec& spec, const SignalState& signals, const Terminal& terminal) {
+  LinkPair links = make_links();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t pid = fork();
+  if (pid < 0) throw os_failure("run: cannot start the guardian", errno);
+  if (pid > 0) return {pid, std::move(links.baton)};
+  try {
+    // A group of its own, so that what is sent to baton's group misses it; but no session of its
+    // own: CMD is its child and has to share baton's terminal.
+    setpgid(0, 0);
+    ignore_signals();
+    prctl(PR_SET_NAME, "guardian");  // not "baton": killall is not to take both
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    links.baton = Link(Fd());
+    GuardianLoop(std::move(links.guardian), spec, signals, terminal).run();
+  } catch (const std::exception& error) {
+    say(error.what());
+  }
+  _exit(kOk);  // the kernel closes the liveness descriptor: on file:// the lock is free from here
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,101 @@
+#include "process_group.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "fd.h"
+
+namespace baton::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongestPause{20};
+
+// State and group of a process from its stat line; false: it is gone, or hidden from us.
+bool read_stat(const char* pid, char& state, long& group) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+  const Fd file(open(path, O_RDONLY | O_CLOEXEC));
+  char text[512];
+  const ssize_t n = file ? read(file.get(), text, sizeof text - 1) : -1;
+  if (n <= 0) return false;
+  text[n] = '\0';
+  // The name in parentheses may contain anything: read from its last ')' on.
+  const char* rest = std::strrchr(text, ')');
+  long parent = 0;
+  return rest != nullptr && std::sscanf(rest + 1, " %c %ld %ld", &state, &parent, &group) == 3;
+}
+
+}  // namespace
+
+Living has_living_member(pid_t group) noexcept {
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
+  if (proc == nullptr) return Living::unknown;
+  bool saw_any = false;
+  while (const dirent* entry = readdir(proc.get())) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    char state = 0;
+    long its_group = 0;
+    if (!read_stat(entry->d_name, state, its_group)) continue;
+    saw_any = true;
+    if (its_group == group && state != 'Z' && state != 'X') return Living::yes;
+  }
+  return saw_any ? Living::no : Living::unknown;
+}
+
+GroupEnder::GroupEnder(pid_t group, BootClock::time_point kill_at)
+    : group_(group), kill_at_(kill_at) {
+  kill(-group_, SIGTERM);
+  kill(-group_, SIGCONT);
+}
+
+void GroupEnder::kill_by(BootClock::time_point kill_at) noexcept {
+  kill_at_ = std::min(kill_at_, kill_at);
+}
+
+bool GroupEnder::step() noexcept {
+  if (!reaped_ && BootClock::now() >= kill_at_) {
+    kill(-group_, SIGKILL);
+    killed_ = true;
+  }
+  if (is_gone()) return true;
+  pause_ = std::min(pause_ * 2, kLongestPause);
+  return false;
+}
+
+BootClock::time_point GroupEnder::next_step() const noexcept {
+  const auto next = BootClock::now() + pause_;
+  return killed_ ? next : std::min(next, std::max(kill_at_, BootClock::now()));
+}
+
+bool GroupEnder::is_gone() noexcept {
+  const Living living = has_living_member(group_);
+  if (living == Living::yes) return false;
+  if (reaped_ && living == Living::no) return true;  // what is left are zombies of other parents
+  if (living == Living::no || killed_) {
+    // A process born while we read /proc may have been missed. Signals to a group miss nobody.
+    if (!reaped_) kill(-group_, SIGKILL);
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    reaped_ = true;
+  }
+  return kill(-group_, 0) != 0 && errno == ESRCH;  // EPERM: another user's process, hidden from us
+}
+
+void GroupEnder::finish() noexcept {
+  while (!step()) poll(nullptr, 0, poll_timeout(next_step(), kLongestPause));
+}
+
+}  // namespace baton::cli

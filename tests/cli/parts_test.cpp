@@ -1,0 +1,127 @@
+// The parts of the command that need no store.
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "held.h"
+#include "json.h"
+#include "server_bugs.h"
+#include "store.h"
+#include "support/fixture.h"
+#include "text.h"
+
+namespace baton::cli::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::system_clock;
+
+TEST(Text, DurationsAreReadAsPeopleWriteThem) {
+  EXPECT_EQ(parse_duration("30s"), milliseconds(30'000));
+  EXPECT_EQ(parse_duration("500ms"), milliseconds(500));
+  EXPECT_EQ(parse_duration("2m"), milliseconds(120'000));
+  EXPECT_EQ(parse_duration("1h"), milliseconds(3'600'000));
+  EXPECT_EQ(parse_duration("1.5s"), milliseconds(1'500));
+  EXPECT_EQ(parse_duration("7"), milliseconds(7'000));
+  EXPECT_EQ(parse_duration("0"), milliseconds(0));
+  EXPECT_EQ(parse_duration("0.1ms"), milliseconds(1)) << "more than nothing is not nothing";
+}
+
+TEST(Text, OtherTextIsNoDuration) {
+  for (const char* text : {"", "s", ".5s", "5.s", "-1s", "+1s", "1 s", " 1s", "1s ", "1d", "1e3",
+                           "0x10", "1.2.3s", "1S", "99999999999999999999h", "inf", "nan"}) {
+    EXPECT_EQ(parse_duration(text), std::nullopt) << text;
+  }
+}
+
+TEST(Text, ControlBytesCannotReachTheTerminal) {
+  EXPECT_EQ(escape_controls("plain ünï ✓"), "plain ünï ✓");
+  EXPECT_EQ(escape_controls("\x1b[2J\n\x7f"), "\\x1b[2J\\x0a\\x7f");
+  EXPECT_EQ(escape_controls("\xc2\x9b"
+                            "31m"),
+            "\\xc2\\x9b31m")
+      << "C1 is a control too";
+  EXPECT_EQ(escape_controls("\xff\xc3"), "\\xff\\xc3");
+  EXPECT_EQ(escape_controls(std::string_view("\0", 1)), "\\x00");
+}
+
+TEST(Text, AgesAreShort) {
+  EXPECT_EQ(format_duration(milliseconds(250)), "250ms");
+  EXPECT_EQ(format_duration(milliseconds(192'000)), "3m12s");
+  EXPECT_EQ(format_duration(milliseconds(7'500'000)), "2h05m");
+  EXPECT_EQ(format_since({}, system_clock::now()), "unknown");
+}
+
+TEST(Text, ColumnsAreAlignedByCharacters) {
+  EXPECT_EQ(format_table({{"ü", "b"}, {"aa", "c"}}), "ü   b\naa  c\n");
+}
+
+TEST(JsonShape, SinceIsRfc3339OrNull) {
+  const auto t = system_clock::time_point(std::chrono::milliseconds(1'767'323'045'678));
+  const LockSnapshot snapshot{"a/b", {{"id-1", "me", 7, t}, {"id-2", "bad \xff", 8, {}}}};
+  EXPECT_EQ(
+      dump(to_json(snapshot)),
+      "{\"name\":\"a/b\",\"entries\":[{\"id\":\"id-1\",\"label\":\"me\",\"token\":7,"
+      "\"since\":\"2026-01-02T03:04:05.678Z\"},{\"id\":\"id-2\",\"label\":\"bad \xef\xbf\xbd\","
+      "\"token\":8,\"since\":null}]}");
+}
+
+TEST(Held, RemembersLocksOfAncestorsByNameAndStore) {
+  unsetenv("BATON_HELD");
+  add_held({"a", 1, "file:///x y"});
+  add_held({"a", 5, "file:///x y"});
+  add_held({"a", 2, "zk://h/r"});
+  EXPECT_EQ(held_tokens("a", "file:///x y"), (std::vector<std::uint64_t>{1, 5}));
+  EXPECT_EQ(held_tokens("a", "zk://h/r"), (std::vector<std::uint64_t>{2}));
+  EXPECT_TRUE(held_tokens("b", "zk://h/r").empty());
+  unsetenv("BATON_HELD");
+}
+
+TEST(Held, OneDirectoryIsOneStoreHoweverItIsWritten) {
+  const auto base = std::filesystem::temp_directory_path().string();
+  const std::string plain = store_identity("file://" + base + "/baton-none");
+  EXPECT_EQ(store_identity("file://" + base + "/baton-none/"), plain);
+  EXPECT_EQ(store_identity("file://" + base + "/./x/../baton%2Dnone"), plain);
+  EXPECT_NE(store_identity("file://" + base + "/baton-other"), plain);
+}
+
+TEST(ServerBugs, OldEtcdIsToldApartFromFixedEtcd) {
+  EXPECT_FALSE(known_bugs("etcd", "3.4.23").empty());
+  EXPECT_FALSE(known_bugs("etcd", "3.5.1").empty());
+  EXPECT_TRUE(known_bugs("etcd", "3.5.30").empty());
+  EXPECT_TRUE(known_bugs("etcd", "").empty());
+  EXPECT_TRUE(known_bugs("file", "").empty());
+}
+
+class DefaultStore : public CliTest {};
+
+// In a child of another user: root's default is a directory of the whole machine.
+TEST_F(DefaultStore, IsMadeForItsOwnerAlone) {
+  const bool owned = geteuid() != 0 || chown(directory().c_str(), 65'534, 65'534) == 0;
+  ASSERT_TRUE(owned);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && setuid(65'534) != 0) _exit(2);
+    setenv("XDG_STATE_HOME", (directory() + "/deep/state").c_str(), 1);
+    const std::string first = store_url({});
+    unsetenv("XDG_STATE_HOME");
+    setenv("HOME", directory().c_str(), 1);
+    const std::string second = store_url({});
+    const bool right = first == "file://" + directory() + "/deep/state/baton" &&
+                       second == "file://" + directory() + "/.local/state/baton";
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  struct stat info {};
+  ASSERT_EQ(stat((directory() + "/deep/state/baton").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700U);
+}
+
+}  // namespace
+}  // namespace baton::cli::test

@@ -1,0 +1,159 @@
+// baton run on a terminal: the command must not notice that baton is there.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+
+#include "support/fixture.h"
+#include "support/pty_shell.h"
+
+namespace baton::cli::test {
+namespace {
+
+constexpr char kCtrlC[] = "\x03";
+constexpr char kCtrlZ[] = "\x1a";
+
+class OnATerminal : public CliTest {};
+
+TEST_F(OnATerminal, TheCommandCanReadFromIt) {
+  PtyShell shell(run_sh("x", "echo ready; read a; echo \"read <$a>\""));
+  ASSERT_TRUE(shell.shows("ready"));
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read <hello>")) << shell.screen();
+  EXPECT_EQ(shell.event(), "exit 0");
+}
+
+TEST_F(OnATerminal, CtrlCReachesTheCommandOnce) {
+  PtyShell shell(run_sh("x",
+                        "n=0; trap 'n=$((n+1)); echo int $n' INT; echo ready; "
+                        "while read a; do echo \"read <$a>\"; done; exit 5"));
+  ASSERT_TRUE(shell.shows("ready"));
+  shell.type(kCtrlC);
+  ASSERT_TRUE(shell.shows("int 1")) << shell.screen();
+  shell.type("\x04");
+  EXPECT_EQ(shell.event(), "exit 5") << shell.screen();
+  EXPECT_EQ(shell.screen().find("int 2"), std::string::npos) << shell.screen();
+}
+
+TEST_F(OnATerminal, CtrlCEndsACommandThatDoesNotCare) {
+  PtyShell shell(run_sh("x", "echo ready; exec sleep 1000"));
+  ASSERT_TRUE(shell.shows("ready"));
+  shell.type(kCtrlC);
+  EXPECT_EQ(shell.event(), "exit 130") << shell.screen();
+  EXPECT_TRUE(show("x")["entries"].empty());
+}
+
+TEST_F(OnATerminal, CtrlCEndsTheWait) {
+  BatonProcess holder(run_sh("x", "echo up; read line"), with_input());
+  ASSERT_EQ(holder.line(), "up");
+  PtyShell shell(run_sh("x", "echo never"));
+  ASSERT_TRUE(queue_gets("x", 2));
+  shell.type(kCtrlC);
+  EXPECT_EQ(shell.event(), "exit 130") << shell.screen();
+}
+
+TEST_F(OnATerminal, CtrlZStopsBothAndFgContinuesBoth) {
+  PtyShell shell(run_sh("x", "echo ready; read a; echo \"read <$a>\"; read b; echo \"and <$b>\""));
+  ASSERT_TRUE(shell.shows("ready"));
+  shell.type("one\n");
+  ASSERT_TRUE(shell.shows("read <one>"));
+  shell.type(kCtrlZ);
+  ASSERT_EQ(shell.event(), "stopped") << shell.screen();
+  EXPECT_EQ(show("x")["entries"].size(), 1U) << "a stopped job keeps its lock";
+  shell.foreground();
+  ASSERT_TRUE(eventually([&] { return shell.foreground_group() != shell.baton(); }));
+  shell.type("two\n");
+  EXPECT_TRUE(shell.shows("and <two>")) << shell.screen();
+  EXPECT_EQ(shell.event(), "exit 0");
+}
+
+TEST_F(OnATerminal, AJobInTheBackgroundStopsWhenItReadsAndContinuesInTheForeground) {
+  PtyShell shell(run_sh("x", "echo ready; read a; echo \"read <$a>\""));
+  ASSERT_TRUE(shell.shows("ready"));
+  shell.type(kCtrlZ);
+  ASSERT_EQ(shell.event(), "stopped");
+  shell.background();
+  ASSERT_EQ(shell.event(), "stopped") << "it reads without having the terminal";
+  shell.foreground();
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read <hello>")) << shell.screen();
+  EXPECT_EQ(shell.event(), "exit 0");
+}
+
+TEST_F(OnATerminal, ACommandInAPipelineGetsItWhenItAsks) {
+  // Not from the start: a neighbour such as less may need it. The group is the pipeline's.
+  PtyShell shell({"--url", url(), "run", "outer", "--", "sh", "-c",
+                  baton_binary() + " --url " + url() +
+                      " run x -- sh -c 'echo ready; read a; echo \"read <$a>\"' | cat"});
+  ASSERT_TRUE(shell.shows("ready")) << shell.screen();
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read <hello>")) << shell.screen();
+  EXPECT_EQ(shell.event(), "exit 0");
+}
+
+TEST_F(OnATerminal, CtrlCInAPipelineReachesTheCommand) {
+  PtyShell shell({"--url", url(), "run", "outer", "--", "sh", "-c",
+                  "trap : INT; " + baton_binary() + " --url " + url() +
+                      " run x -- sh -c 'echo ready; exec sleep 1000' | cat; echo over"});
+  ASSERT_TRUE(shell.shows("ready")) << shell.screen();
+  shell.type(kCtrlC);
+  EXPECT_TRUE(shell.shows("over")) << shell.screen();
+  EXPECT_EQ(shell.event(), "exit 0") << shell.screen();
+}
+
+TEST_F(OnATerminal, CtrlZIsUndoneWhereNobodyCouldContinue) {
+  // As in a container: baton leads the session, its group is orphaned.
+  PtyShell shell(run_sh("x", "echo ready; read a; echo \"read <$a>\""), PtyShell::kNoShell);
+  ASSERT_TRUE(shell.shows("ready")) << shell.screen();
+  shell.type(kCtrlZ);
+  ASSERT_TRUE(shell.shows("^Z")) << shell.screen();
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read <hello>")) << shell.screen();
+}
+
+TEST_F(OnATerminal, KillingBatonEndsTheJobAndFreesTheLockAfter) {
+  PtyShell shell(
+      run_sh("x", "trap '' TERM HUP; echo ready; while :; do read a; done", {"--grace", "300ms"}));
+  ASSERT_TRUE(shell.shows("ready")) << shell.screen();
+  kill(shell.baton(), SIGKILL);
+  EXPECT_EQ(shell.event(), "signal 9");
+  EXPECT_TRUE(queue_gets("x", 0));
+}
+
+TEST_F(OnATerminal, ItIsSaneAfterAJobThatWasKilledInRawMode) {
+  PtyShell shell(run_sh("x", "stty -echo raw; echo ready; kill -KILL $$"));
+  ASSERT_TRUE(shell.shows("ready"));
+  EXPECT_EQ(shell.event(), "exit 137");
+  shell.type("typed");
+  EXPECT_TRUE(shell.shows("typed")) << "echo is on again: " << shell.screen();
+}
+
+TEST_F(OnATerminal, EvictAsksAndTakesNoForAnAnswer) {
+  BatonProcess holder(run_sh("x", "echo up; read line", {"--label", "holder-label"}), with_input());
+  ASSERT_EQ(holder.line(), "up");
+  const std::string id = show("x")["entries"][0]["id"];
+  {
+    PtyShell no(on_store({"evict", "x", id}));
+    ASSERT_TRUE(no.shows("holder-label")) << no.screen();
+    ASSERT_TRUE(no.shows("[y/N]")) << no.screen();
+    no.type("\n");
+    EXPECT_EQ(no.event(), "exit 1");
+  }
+  EXPECT_EQ(show("x")["entries"].size(), 1U);
+  PtyShell yes(on_store({"evict", "x", id}));
+  ASSERT_TRUE(yes.shows("[y/N]"));
+  yes.type("y\n");
+  EXPECT_EQ(yes.event(), "exit 0") << yes.screen();
+  EXPECT_EQ(holder.wait(), 76) << holder.err();
+}
+
+TEST_F(OnATerminal, WatchRedrawsAndEndsWellOnCtrlC) {
+  PtyShell shell(on_store({"watch", "x"}));
+  ASSERT_TRUE(shell.shows("x is free")) << shell.screen();
+  BatonProcess holder(run_sh("x", "echo up; read line", {"--label", "bob"}), with_input());
+  EXPECT_TRUE(shell.shows("bob")) << shell.screen();
+  shell.type(kCtrlC);
+  EXPECT_EQ(shell.event(), "exit 0");
+}
+
+}  // namespace
+}  // namespace baton::cli::test

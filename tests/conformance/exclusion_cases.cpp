@@ -1,0 +1,183 @@
+// Two locks on one name are never valid at once. Each case keeps a plain counter under the lock and
+// the boot-clock interval of each hold: a second holder loses an update or overlaps.
+#include "conformance/fixture.h"
+#include "support/child.h"
+#include "support/intervals.h"
+#include "support/temp_dir.h"
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+namespace baton::conformance {
+namespace {
+
+using test::Child;
+using test::Interval;
+using test::Intervals;
+
+// Deliberately no atomic: the lock is all that protects it.
+struct Plain {
+  long value = 0;
+  void add_one() {
+    const long before = value;
+    std::this_thread::yield();
+    value = before + 1;
+  }
+};
+
+// The same for two clients: what orders their memory is the store, which a thread sanitizer cannot
+// see (a file has two mappings in one process). Load and store are still two steps.
+struct Shared {
+  std::atomic<long> value{0};
+  void add_one() {
+    const long before = value.load(std::memory_order_relaxed);
+    std::this_thread::yield();
+    value.store(before + 1, std::memory_order_relaxed);
+  }
+};
+
+TEST_P(Exclusion, ThreadsOfOneClientExcludeEachOther) {
+  auto client = open();
+  const int threads = 4;
+  const int rounds = rig().rounds(scaled(300));
+  Plain counter;
+  Intervals holds;
+  {
+    std::vector<std::jthread> all;
+    for (int t = 0; t < threads; ++t) {
+      all.emplace_back([&, mutex = client.mutex("a")]() mutable {
+        for (int i = 0; i < rounds; ++i) {
+          auto lock = mutex.acquire(patient());
+          const auto begin = boot_now();
+          counter.add_one();
+          holds.add({begin, boot_now(), lock.token()});
+        }
+      });
+    }
+  }
+  EXPECT_EQ(counter.value, threads * rounds);
+  EXPECT_TRUE(holds.exclusive_and_ordered());
+}
+
+TEST_P(Exclusion, ThreadsThatUseLockAndUnlockExcludeEachOther) {
+  auto client = open();
+  const int threads = 4;
+  const int rounds = rig().rounds(scaled(300));
+  Plain counter;
+  Intervals holds;
+  {
+    std::vector<std::jthread> all;
+    for (int t = 0; t < threads; ++t) {
+      all.emplace_back([&, mutex = client.mutex("a")]() mutable {
+        for (int i = 0; i < rounds; ++i) {
+          const std::lock_guard guard(mutex);
+          const auto begin = boot_now();
+          counter.add_one();
+          holds.add({begin, boot_now(), mutex.token()});
+        }
+      });
+    }
+  }
+  EXPECT_EQ(counter.value, threads * rounds);
+  EXPECT_TRUE(holds.exclusive_and_ordered());
+}
+
+TEST_P(Exclusion, ClientsOfOneProcessExcludeEachOther) {
+  const int clients = 4;
+  const int rounds = rig().rounds(scaled(200));
+  Shared counter;
+  Intervals holds;
+  {
+    std::vector<std::jthread> all;
+    for (int t = 0; t < clients; ++t) {
+      all.emplace_back([&, client = open()]() mutable {
+        auto mutex = client.mutex("a");
+        for (int i = 0; i < rounds; ++i) {
+          auto lock = mutex.acquire(patient());
+          const auto begin = boot_now();
+          counter.add_one();
+          holds.add({begin, boot_now(), lock.token()});
+          if (i % 2 == 0) lock.release();
+        }
+      });
+    }
+  }
+  EXPECT_EQ(counter.value, clients * rounds);
+  EXPECT_TRUE(holds.exclusive_and_ordered());
+}
+
+TEST_P(Exclusion, SecondClientIsRefusedWhileTheFirstHolds) {
+  auto first = open();
+  auto second = open();
+  auto lock = first.mutex("a").acquire(patient());
+  EXPECT_FALSE(second.mutex("a").try_acquire());
+  EXPECT_FALSE(second.mutex("a").try_lock());
+  EXPECT_EQ(error_of([&] { (void)second.mutex("a").acquire_for(100ms); }), Errc::timeout);
+  lock.release();
+  EXPECT_TRUE(second.mutex("a").try_acquire());
+}
+
+// Catches an entry keyed by session or name instead of by acquire (etcd#11360).
+TEST_P(Exclusion, TwoHandlesOfOneNameAreTheSameLock) {
+  auto client = open();
+  auto one = client.mutex("a");
+  auto two = client.mutex("a");
+  auto copy = one;
+  auto lock = one.acquire(patient());
+  EXPECT_FALSE(two.try_acquire());
+  EXPECT_FALSE(copy.try_acquire());
+  EXPECT_FALSE(one.try_acquire());
+  EXPECT_EQ(entries("a"), 1u);
+}
+
+TEST_P(Exclusion, ReleaseTakesNobodyElsesEntry) {
+  auto client = open();
+  auto mutex = client.mutex("a");
+  auto first = mutex.acquire(patient());
+  first.release();
+  auto second = mutex.acquire(patient());
+  // A late or repeated release of the first must not touch the second (etcd#22082).
+  EXPECT_EQ(error_of([&] { first.release(); }), Errc::not_held);
+  { Lock gone = std::move(first); }
+  second.verify();
+  EXPECT_TRUE(second.valid());
+  EXPECT_EQ(entries("a"), 1u);
+}
+
+TEST_P(Exclusion, ProcessesExcludeEachOther) {
+  BATON_NEEDS(Can::cross_processes);
+  const test::TempDir directory;
+  const int processes = 4;
+  const int rounds = rig().rounds(scaled(200));
+  const std::string file = directory / "counter";
+  Intervals holds;
+  std::vector<std::unique_ptr<Child>> children;
+  for (int i = 0; i < processes; ++i) {
+    children.push_back(std::make_unique<Child>(
+        std::vector<std::string>{"loop", rig().url(), "a", std::to_string(rounds), file}));
+  }
+  // This process takes part too.
+  {
+    auto client = open();
+    auto mutex = client.mutex("a");
+    for (int i = 0; i < rounds; ++i) {
+      auto lock = mutex.acquire(patient());
+      const auto begin = boot_now();
+      holds.add({begin, boot_now(), lock.token()});
+    }
+  }
+  for (auto& child : children) {
+    EXPECT_TRUE(child->line_with("done"));
+    EXPECT_EQ(child->exit_code(), 0);
+  }
+  holds.add_file(file + ".holds");
+  EXPECT_EQ(holds.size(), static_cast<std::size_t>((processes + 1) * rounds));
+  EXPECT_TRUE(holds.exclusive_and_ordered());
+  long long value = 0;
+  std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&value), sizeof value);
+  EXPECT_EQ(value, processes * rounds);
+}
+
+}  // namespace
+}  // namespace baton::conformance

@@ -1,0 +1,203 @@
+#include "rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <sstream>
+
+namespace baton::house {
+namespace {
+
+const std::vector<std::string> kCode{".h", ".cpp"};
+
+// Headers of the seam: all that a backend may see of src/common. The recipe above it is not here.
+const std::set<std::string> kSeam{
+    "common/session.h",         "common/ticket.h",    "common/loop.h",
+    "common/thread_loop.h",     "common/clock.h",     "common/lease.h",
+    "common/lease_view.h",      "common/lock_name.h", "common/url.h",
+    "common/unique_function.h", "common/unique_fd.h", "common/fork_guard.h",
+    "common/mutant.h",          "common/log.h",       "common/sha256.h",
+    "common/signal_shield.h"};
+
+// What each room's own third party is; everything else outside std and POSIX is forbidden.
+const std::map<std::string, std::vector<std::string>> kThirdParty{
+    {"include", {}},
+    {"src/common", {"spdlog/"}},
+    {"src/memory", {}},
+    {"src/file", {}},
+    {"src/zk", {"zookeeper/"}},
+    {"src/etcd", {"grpc", "google/protobuf/", "wire.pb.h", "etcd/wire.pb.h", "wire.grpc.pb.h"}},
+    {"src/connect", {}},
+    {"src/cli", {"CLI/", "nlohmann/", "spdlog/"}}};
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& all) {
+  return std::any_of(all.begin(), all.end(), [&](const auto& p) { return text.starts_with(p); });
+}
+
+// C++ headers have neither suffix nor slash.
+bool is_std(const std::string& target) { return target.find_first_of("./") == target.npos; }
+
+bool is_system(const std::string& target) {
+  static const std::vector<std::string> kFolders{"sys/", "linux/", "arpa/", "netinet/"};
+  static const std::set<std::string> kPosix{
+      "fcntl.h",  "poll.h",   "pthread.h", "signal.h", "unistd.h",  "errno.h",  "time.h",
+      "limits.h", "stdlib.h", "string.h",  "stdio.h",  "termios.h", "dirent.h", "pwd.h",
+      "spawn.h",  "sched.h",  "stdint.h",  "netdb.h",  "pty.h",     "stddef.h"};
+  return starts_with_any(target, kFolders) || kPosix.contains(target);
+}
+
+bool is_ours(const std::string& target) {
+  static const std::vector<std::string> kRooms{"common/", "memory/",  "file/", "zk/",
+                                               "etcd/",   "connect/", "cli/",  "baton/"};
+  return starts_with_any(target, kRooms);
+}
+
+// What keeps `from` from including `target`; empty: allowed.
+std::string objection(const std::string& room, const Include& include) {
+  const auto& target = include.target;
+  const auto third = kThirdParty.find(room);
+  if (third == kThirdParty.end()) return "unknown room " + room;
+  if (room == "include") {
+    if (is_std(target) || target.starts_with("baton/")) return "";
+    if (include.file.filename() == "spdlog.h" && target == "spdlog/spdlog.h") return "";
+    return "public headers include std alone";
+  }
+  if (is_std(target) || is_system(target) || target.starts_with("baton/")) return "";
+  if (starts_with_any(target, third->second)) return "";
+  if (target.find('/') == target.npos) {
+    const bool neighbour = std::filesystem::exists(top() / include.file.parent_path() / target);
+    return neighbour ? "" : "neither of this room nor of the system";
+  }
+  const auto other = "src/" + target.substr(0, target.find('/'));
+  if (!is_ours(target)) return "third party of another room";
+  if (room == other || room == "src/connect") return "";
+  if (room == "src/common") return "common knows no other room";
+  if (room == "src/cli") return "the command uses the public headers alone";
+  if (other != "src/common") return "backends do not know their siblings";
+  return kSeam.contains(target) ? "" : "backends stay below the seam";
+}
+
+TEST(House, IncludesFollowTheTable) {
+  std::size_t seen = 0;
+  for (const char* folder : {"include", "src"}) {
+    for (const auto& file : files_under(folder, kCode)) {
+      for (const auto& include : includes_of(file)) {
+        ++seen;
+        const auto why = objection(room_of(file), include);
+        EXPECT_EQ(why, "") << file.string() << ":" << include.line << " includes "
+                           << include.target;
+      }
+    }
+  }
+  EXPECT_GT(seen, 100u) << "nothing was read";
+}
+
+// The checker itself: it must object where it should.
+TEST(House, TheTableBites) {
+  const auto asks = [](const std::string& room, const std::string& target) {
+    return objection(room, {"x.h", 1, target}) != "";
+  };
+  EXPECT_TRUE(asks("include", "spdlog/spdlog.h"));
+  EXPECT_TRUE(asks("include", "unistd.h"));
+  EXPECT_TRUE(asks("include", "common/hold.h"));
+  EXPECT_TRUE(asks("src/common", "file/file_backend.h"));
+  EXPECT_TRUE(asks("src/common", "grpcpp/grpcpp.h"));
+  for (const char* above : {"acquisition", "queue_rule", "mutex_impl", "engine", "hold"}) {
+    EXPECT_TRUE(asks("src/file", std::string("common/") + above + ".h")) << above;
+  }
+  EXPECT_TRUE(asks("src/file", "memory/memory_backend.h"));
+  EXPECT_TRUE(asks("src/file", "spdlog/spdlog.h"));
+  EXPECT_TRUE(asks("src/cli", "common/client_impl.h"));
+  EXPECT_TRUE(asks("src/zk", "nlohmann/json.hpp"));
+  EXPECT_FALSE(asks("include", "vector"));
+  EXPECT_FALSE(asks("include", "baton/lock.h"));
+  EXPECT_FALSE(asks("src/file", "common/session.h"));
+  EXPECT_FALSE(asks("src/connect", "file/file_backend.h"));
+  EXPECT_FALSE(asks("src/cli", "CLI/CLI.hpp"));
+}
+
+TEST(House, NoFileHasMoreThan400Lines) {
+  for (const char* folder : {"include", "src", "tests"}) {
+    for (const auto& file : files_under(folder, kCode)) {
+      const auto text = text_of(file);
+      EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 400) << file.string();
+    }
+  }
+}
+
+TEST(House, NothingSleepsOutsideTheCommand) {
+  static const std::regex kSleep(
+      R"(\b(sleep_for|sleep_until|usleep|nanosleep|clock_nanosleep|sleep)\s*\()");
+  for (const char* folder : {"include", "src"}) {
+    for (const auto& file : files_under(folder, kCode)) {
+      if (room_of(file) == "src/cli") continue;
+      EXPECT_FALSE(std::regex_search(code_of(text_of(file)), kSleep)) << file.string();
+    }
+  }
+  EXPECT_TRUE(std::regex_search(code_of("std::this_thread::sleep_for(1ms);"), kSleep));
+  EXPECT_FALSE(std::regex_search(code_of("// sleep_for(1)\nf(\"sleep(1)\");"), kSleep));
+}
+
+// Wall-clock and monotonic time have no place in deadlines: CLOCK_BOOTTIME alone.
+TEST(House, LeasesCountOnTheBootClock) {
+  for (const char* file : {"src/common/lease.cpp", "src/common/lease.h", "src/common/clock.h"}) {
+    const auto code = code_of(text_of(file));
+    EXPECT_EQ(code.find("steady_clock"), code.npos) << file;
+    EXPECT_EQ(code.find("system_clock"), code.npos) << file;
+  }
+  EXPECT_NE(text_of("src/common/clock.cpp").find("CLOCK_BOOTTIME"), std::string::npos);
+}
+
+TEST(House, EveryGuaranteeNamesTestsThatExist) {
+  const auto text = text_of("docs/guarantees.md");
+  ASSERT_FALSE(text.empty()) << "docs/guarantees.md is missing";
+  static const std::regex kRow(R"(^\W*(G\d+)\b)");
+  const auto tests = tests_in_sources();
+  std::istringstream lines(text);
+  std::set<std::string> numbers;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kRow)) continue;
+    EXPECT_TRUE(numbers.insert(match[1]).second) << match[1] << " stands twice";
+    const auto named = tests_named_in(line);
+    EXPECT_FALSE(named.empty()) << match[1] << " names no test";
+    for (const auto& name : named) {
+      EXPECT_TRUE(tests.contains(name)) << match[1] << " names " << name << ", which is no test";
+    }
+  }
+  EXPECT_GE(numbers.size(), 12u) << "the contract has twelve promises";
+}
+
+TEST(House, TestNamesAreSentences) {
+  for (const auto& name : tests_in_sources()) {
+    EXPECT_EQ(name.find('_'), name.npos) << name;
+  }
+  EXPECT_GT(tests_in_sources().size(), 200u);
+}
+
+TEST(House, ConformanceKnowsPublicHeadersOnly) {
+  for (const auto& file : files_under("tests/conformance", kCode)) {
+    for (const auto& include : includes_of(file)) {
+      const auto& t = include.target;
+      const bool internal = t.starts_with("common/") || t.starts_with("file/") ||
+                            t.starts_with("memory/") || t.starts_with("zk/") ||
+                            t.starts_with("etcd/");
+      EXPECT_FALSE(internal) << file.string() << ":" << include.line;
+    }
+  }
+}
+
+// A case skips by the table of rig.cpp, through BATON_NEEDS, and in no other way.
+TEST(House, ConformanceSkipsByItsTableOnly) {
+  for (const auto& file : files_under("tests/conformance", kCode)) {
+    if (file.filename() == "fixture.h") continue;
+    const auto code = code_of(text_of(file));
+    EXPECT_EQ(code.find("GTEST_SKIP"), code.npos) << file.string();
+    EXPECT_EQ(code.find("DISABLED_"), code.npos) << file.string();
+  }
+}
+
+}  // namespace
+}  // namespace baton::house

@@ -1,0 +1,57 @@
+#!/bin/bash
+# install_test.sh STEP SOURCE BUILD WORK CMAKE CXX FLAGS: installs baton, or builds and runs a
+# program outside the tree against it.
+set -euo pipefail
+step=$1 source=$2 build=$3 work=$4 cmake=$5 cxx=$6 flags=$7
+prefix=$work/prefix
+here=$source/tests/install
+
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+library_dir() { dirname "$(find "$prefix" -name 'libbaton.*' | head -1)"; }
+
+case $step in
+  prefix)
+    rm -rf "$prefix"
+    "$cmake" --install "$build" --prefix "$prefix" > "$work/install.log"
+    [ -f "$prefix/include/baton/baton.h" ] || fail "no headers"
+    [ -n "$(find "$prefix" -name 'batonConfig.cmake')" ] || fail "no batonConfig.cmake"
+    [ -n "$(find "$prefix" -name 'baton.pc')" ] || fail "no baton.pc"
+    # Nothing private: only the public headers are installed.
+    diff <(cd "$source/include" && find . -name '*.h' | sort) \
+         <(cd "$prefix/include" && find . -name '*.h' | sort) || fail "headers differ"
+    # Nothing installed knows where it was built.
+    if grep -rIl -e "$source" -e "$build" "$prefix" --include='*.cmake' --include='*.pc'; then
+      fail "these files name the build tree"
+    fi
+    ;;
+  find_package)
+    rm -rf "$work/find_package"
+    "$cmake" -S "$here/consumer" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$flags"
+    "$cmake" --build "$work/find_package"
+    LD_LIBRARY_PATH=$(library_dir) "$work/find_package/consumer"
+    ;;
+  pkg_config)
+    rm -rf "$work/pkg_config" && mkdir -p "$work/pkg_config"
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name baton.pc)")
+    export PKG_CONFIG_PATH
+    pkg-config --exists --print-errors baton
+    static=
+    [ -n "$(find "$prefix" -name 'libbaton.so')" ] || static=--static
+    # shellcheck disable=SC2046,SC2086
+    "$cxx" -std=c++20 $flags $(pkg-config --cflags baton) "$here/consumer/main.cpp" \
+      -o "$work/pkg_config/consumer" $(pkg-config $static --libs baton)
+    LD_LIBRARY_PATH=$(library_dir) "$work/pkg_config/consumer"
+    version=$(sed -n 's/^#define BATON_VERSION_STRING "\(.*\)"/\1/p' "$source/include/baton/version.h")
+    [ "$(pkg-config --modversion baton)" = "$version" ] || fail "baton.pc has another version"
+    ;;
+  subdirectory)
+    rm -rf "$work/subdirectory"
+    "$cmake" -S "$here/subdirectory" -B "$work/subdirectory" -DBATON_TREE="$source" \
+      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$flags -O0" -DBATON_BUILD_CLI=OFF
+    "$cmake" --build "$work/subdirectory" --target consumer --parallel 2
+    "$work/subdirectory/consumer"
+    ;;
+  *) fail "unknown step $step" ;;
+esac

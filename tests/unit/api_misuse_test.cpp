@@ -1,0 +1,168 @@
+// Wrong use of the API has an answer, never undefined behaviour.
+#include <baton/baton.h>
+
+#include "support/eventually.h"
+#include "support/log_capture.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+namespace baton {
+namespace {
+
+using namespace std::chrono_literals;
+using internal::clamp_to_ms;
+using std::chrono::milliseconds;
+
+template <class F>
+std::optional<Errc> error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.errc();
+  }
+  return std::nullopt;
+}
+
+TEST(Durations, AreRoundedUpAndNeverOverflow) {
+  EXPECT_EQ(clamp_to_ms(1ms), 1ms);
+  EXPECT_EQ(clamp_to_ms(1ns), 1ms);
+  EXPECT_EQ(clamp_to_ms(1'000'001ns), 2ms);
+  EXPECT_EQ(clamp_to_ms(0s), 0ms);
+  EXPECT_EQ(clamp_to_ms(2h), 7'200'000ms);
+  EXPECT_EQ(clamp_to_ms(std::chrono::duration<double>(0.0015)), 2ms);
+  EXPECT_EQ(clamp_to_ms(std::chrono::duration<float>(0.5f)), 500ms);
+  EXPECT_EQ(clamp_to_ms(milliseconds::max()), milliseconds::max());
+  EXPECT_EQ(clamp_to_ms(std::chrono::hours::max()), milliseconds::max());
+  EXPECT_EQ(clamp_to_ms(std::chrono::duration<double>(1e300)), milliseconds::max());
+  EXPECT_EQ(clamp_to_ms(std::chrono::duration<double>(std::numeric_limits<double>::infinity())),
+            milliseconds::max());
+  EXPECT_GT(clamp_to_ms(std::chrono::nanoseconds::max()), 24h * 365 * 290);
+}
+
+TEST(Durations, NegativeAndNoNumbersStayNegative) {
+  EXPECT_LT(clamp_to_ms(-1s), 0ms);
+  EXPECT_LT(clamp_to_ms(std::chrono::hours::min()), 0ms);
+  EXPECT_LT(clamp_to_ms(milliseconds::min()), 0ms);
+  EXPECT_LT(clamp_to_ms(std::chrono::duration<double>(-1e300)), 0ms);
+  EXPECT_LT(clamp_to_ms(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())),
+            0ms);
+  EXPECT_LE(clamp_to_ms(-1ns), 0ms);
+}
+
+TEST(Types, MoveAndCopyAsPromised) {
+  static_assert(!std::is_copy_constructible_v<Lock>);
+  static_assert(!std::is_copy_assignable_v<Lock>);
+  static_assert(std::is_nothrow_move_constructible_v<Lock>);
+  static_assert(std::is_nothrow_move_assignable_v<Lock>);
+  static_assert(std::is_nothrow_default_constructible_v<Lock>);
+  static_assert(!std::is_copy_constructible_v<Client>);
+  static_assert(std::is_nothrow_move_constructible_v<Client>);
+  static_assert(std::is_copy_constructible_v<DistributedMutex>);
+  static_assert(std::is_copy_assignable_v<DistributedMutex>);
+  static_assert(!std::is_convertible_v<Lock, bool>);
+  static_assert(noexcept(std::declval<DistributedMutex&>().unlock()));
+  static_assert(noexcept(std::declval<const Lock&>().valid()));
+  static_assert(std::is_aggregate_v<ClientOptions> && std::is_aggregate_v<AcquireOptions>);
+  const AcquireOptions designated{.timeout = 5s};
+  EXPECT_EQ(designated.timeout, 5'000ms);
+}
+
+TEST(EmptyLock, AnswersEverything) {
+  Lock lock;
+  EXPECT_EQ(lock.token(), 0u);
+  EXPECT_FALSE(lock.valid());
+  EXPECT_EQ(lock.state(), LockState::released);
+  EXPECT_EQ(lock.valid_for(), 0ms);
+  EXPECT_EQ(lock.name(), "");
+  EXPECT_FALSE(lock.lost_reason());
+  EXPECT_FALSE(lock.lost_token().stop_requested());
+  EXPECT_EQ(error_of([&] { lock.release(); }), Errc::not_held);
+  EXPECT_EQ(error_of([&] { lock.verify(); }), Errc::not_held);
+  EXPECT_EQ(error_of([&] { lock.release(-1ms); }), Errc::invalid_argument);
+  Lock other = std::move(lock);
+  lock = std::move(other);
+  EXPECT_EQ(lock.token(), 0u);
+}
+
+TEST(MovedFromClient, SaysClosed) {
+  auto client = Client::connect("memory:");
+  Client other = std::move(client);
+  EXPECT_EQ(error_of([&] { (void)client.mutex("a"); }), Errc::closed);  // NOLINT
+  EXPECT_EQ(error_of([&] { (void)client.inspect("a"); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)client.list(); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)client.evict("a", "b"); }), Errc::closed);
+  EXPECT_EQ(client.session().state, SessionState::closed);
+  client.close();
+  client = std::move(other);
+  EXPECT_TRUE(client.mutex("a").try_acquire());
+}
+
+TEST(Misuse, BadNameIsRefusedEvenByAClosedClient) {
+  auto client = Client::connect("memory:");
+  client.close();
+  EXPECT_EQ(error_of([&] { (void)client.mutex(""); }), Errc::invalid_name);
+}
+
+TEST(Misuse, ErrorsSayWhatOnWhichLock) {
+  auto client = Client::connect("memory:misuse");
+  auto lock = client.mutex("billing/invoices").acquire();
+  const auto failed = client.mutex("billing/invoices").acquire_result({.timeout = 1ms});
+  ASSERT_FALSE(failed);
+  const std::string text = failed.error().what();
+  EXPECT_NE(text.find("acquire"), text.npos) << text;
+  EXPECT_NE(text.find("billing/invoices"), text.npos) << text;
+  EXPECT_NE(text.find("memory"), text.npos) << text;
+}
+
+TEST(Misuse, ReleaseWhileAnotherHoldWaits) {
+  auto client = Client::connect("memory:misuse2");
+  auto mutex = client.mutex("a");
+  auto lock = mutex.acquire();
+  EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(20ms); }), Errc::timeout)
+      << "a handle waits for itself";
+  EXPECT_FALSE(mutex.try_lock());
+}
+
+TEST(Misuse, UnlockAfterTheClientIsGone) {
+  std::optional<DistributedMutex> mutex;
+  const test::LogCapture log;
+  {
+    ClientOptions options;
+    options.log = log.sink();
+    auto client = Client::connect("memory:misuse3", options);
+    mutex.emplace(client.mutex("a"));
+    mutex->lock();
+  }
+  mutex->unlock();
+  EXPECT_EQ(error_of([&] { mutex->lock(); }), Errc::closed);
+}
+
+// Unlocked by nobody: the thread ended. The client's end frees it.
+TEST(Misuse, ForgottenUnlockEndsWithTheClient) {
+  auto other = Client::connect("memory:misuse4");
+  {
+    auto client = Client::connect("memory:misuse4");
+    std::thread([&] { client.mutex("a").lock(); }).join();
+    EXPECT_FALSE(other.mutex("a").try_acquire());
+  }
+  EXPECT_TRUE(test::eventually("a free lock", [&] { return other.mutex("a").try_lock(); }));
+}
+
+TEST(Misuse, DeepRecursionCounts) {
+  auto client = Client::connect("memory:misuse5");
+  auto mutex = client.mutex("a");
+  for (int i = 0; i < 100'000; ++i) mutex.lock();
+  for (int i = 0; i < 99'999; ++i) mutex.unlock();
+  EXPECT_TRUE(mutex.valid());
+  mutex.unlock();
+  EXPECT_FALSE(mutex.valid());
+}
+
+}  // namespace
+}  // namespace baton
