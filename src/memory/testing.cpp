@@ -108,6 +108,7 @@ class MemoryStore::Impl final : public TimeListener {
   const std::shared_ptr<VirtualClock> clock;
   const std::shared_ptr<MemoryPlace> place;
   Time start;
+  std::recursive_mutex advancing;
 };
 
 MemoryStore::MemoryStore(std::string_view name) : impl_(std::make_unique<Impl>(name)) {}
@@ -115,6 +116,8 @@ MemoryStore::~MemoryStore() = default;
 
 void MemoryStore::advance(std::chrono::milliseconds by) {
   if (by.count() < 0) throw Error(Errc::invalid_argument, "advance: time does not go back");
+  // One at a time: each moves the clock by its own share. Recursive: a listener may advance, too.
+  const std::lock_guard guard(impl_->advancing);
   impl_->clock->advance_to(internal::saturating_add_ms(impl_->clock->now(), by));
 }
 

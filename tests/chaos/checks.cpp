@@ -15,7 +15,7 @@ struct Grant {
   std::int64_t asked;
   std::int64_t begin;
   std::int64_t end;
-  std::uint64_t token;
+  unsigned long long token;
   std::uint32_t worker;
 };
 
@@ -37,8 +37,9 @@ class Checker {
     const Grant* longest = nullptr;  // of those before, the one that ends last
     for (const Grant& grant : grants_) {
       if (longest != nullptr && grant.begin < longest->end) {
-        note(found_.overlaps, "worker %u (token %llu) got the lock %.3f ms before worker %u (token "
-                              "%llu) was out",
+        note(found_.overlaps,
+             "worker %u (token %llu) got the lock %.3f ms before worker %u (token "
+             "%llu) was out",
              grant.worker, grant.token, ms(longest->end - grant.begin), longest->worker,
              longest->token);
       }
@@ -57,8 +58,9 @@ class Checker {
       if (const auto seen = sighted_.find(grant.token); seen != sighted_.end()) {
         ++found_.sighted;
         if (latest > seen->second) {
-          note(found_.overtaken, "worker %u (token %llu) waited already when somebody asked %.3f ms "
-                                 "later, and was served after him",
+          note(found_.overtaken,
+               "worker %u (token %llu) waited already when somebody asked %.3f ms "
+               "later, and was served after him",
                grant.worker, grant.token, ms(latest - seen->second));
         }
       }
@@ -85,8 +87,9 @@ class Checker {
       found_.after_any.all.push_back(delay.count());
       if (holder) found_.after_holder.all.push_back(delay.count());
       if (delay > limit) {
-        note(found_.slow, "the next grant came %.1f ms after the kill of worker %u, which %s; "
-                          "%.1f ms of that are pauses of the machine",
+        note(found_.slow,
+             "the next grant came %.1f ms after the kill of worker %u, which %s; "
+             "%.1f ms of that are pauses of the machine",
              ms(raw.count()), kill.worker, holder ? "held" : "did not hold",
              ms((raw - delay).count()));
       }
