@@ -29,7 +29,8 @@ build:
 demo: | build
 	@scripts/install-deps build
 	@cmake --preset release -DBATON_BUILD_BENCH=OFF >build/demo.log 2>&1 || (cat build/demo.log; exit 1)
-	@cmake --build --preset release -j $(JOBS)
+	@echo 'building (about a minute; the log is build/demo.log)'
+	@cmake --build --preset release -j $(JOBS) >>build/demo.log 2>&1 || (tail -50 build/demo.log; exit 1)
 	@STORE=$(STORE) scripts/demo build/release
 
 test: build-dev

@@ -43,6 +43,7 @@ struct SessionInfo {
   std::string server_version;  // empty: the store has none
   // file:// only, else -1: the locks of this client live until the last copy of this descriptor is
   // closed. Pass a copy (SCM_RIGHTS) to a process that must outlive this one, and never unlock it.
+  // Its number may change later: ask right before use, with a lock held.
   int liveness_fd = -1;
 };
 

@@ -125,7 +125,7 @@ class BATON_API DistributedMutex {
   // Calls handler(Result<Lock>) exactly once, on the client's executor, never inside this call. No
   // thread waits. A handler that throws is logged. The handler may be move-only.
   template <class F>
-  void acquire_async(AcquireOptions options, F&& handler) {
+  void acquire_async(AcquireOptions options, F&& handler) {  // NOLINT(performance-*): moved below
     start_async(std::move(options),
                 std::make_unique<internal::Handler<std::decay_t<F>>>(std::forward<F>(handler)));
   }

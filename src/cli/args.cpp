@@ -19,8 +19,11 @@ namespace baton::cli {
 namespace {
 
 // Durations as written, to be read after CLI11 is done.
+constexpr const char* kNotGiven = "\n";  // an empty text is given, and wrong: --timeout "$UNSET"
+
 struct Durations {
-  std::string timeout, grace, session_timeout, connect_timeout;
+  std::string timeout = kNotGiven, grace = kNotGiven, session_timeout = kNotGiven,
+              connect_timeout = kNotGiven;
 };
 
 constexpr std::string_view kGlobalsWithValue[] = {
@@ -90,7 +93,7 @@ void add_run(CLI::App& app, Args& args, Durations& durations, bool& once) {
 
 void read_duration(const char* option, const std::string& text,
                    std::optional<std::chrono::milliseconds>& out) {
-  if (text.empty()) return;
+  if (text == kNotGiven) return;
   out = parse_duration(text);
   if (!out) {
     throw Failure(kUsage, std::string(option) + ": \"" + text +

@@ -1,5 +1,9 @@
 #include "errors.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,6 +11,7 @@
 #include <string>
 #include <system_error>
 
+#include "fd.h"
 #include "text.h"
 
 namespace baton::cli {
@@ -37,13 +42,33 @@ int exit_code_of(Errc code) noexcept {
   }
 }
 
+namespace {
+
+// Never blocks, whatever stderr is: a pipe that nobody reads, a terminal after Ctrl-S. A job must
+// not outlive its lock because a message could not be shown. O_NONBLOCK must not be set on stderr
+// itself, which others share: it goes on a descriptor of our own.
+ssize_t write_unless_blocked(const char* at, std::size_t left) noexcept {
+  struct stat info {};
+  if (fstat(STDERR_FILENO, &info) != 0) return -1;
+  if (S_ISSOCK(info.st_mode)) return send(STDERR_FILENO, at, left, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode)) {
+    const Fd own(open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (own) return write(own.get(), at, left);
+    pollfd fds[] = {{STDERR_FILENO, POLLOUT, 0}};  // somebody else's terminal, or no /proc
+    if (poll(fds, 1, 0) != 1 || (fds[0].revents & POLLOUT) == 0) return -1;
+  }
+  return write(STDERR_FILENO, at, left);
+}
+
+}  // namespace
+
 void say(std::string_view text) noexcept {
   try {
     const std::string line = "baton: " + escape_controls(text) + "\n";
     const char* at = line.data();
     std::size_t left = line.size();
     while (left > 0) {
-      const ssize_t n = write(STDERR_FILENO, at, left);
+      const ssize_t n = write_unless_blocked(at, left);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return;  // nobody to tell
       at += n;

@@ -58,8 +58,8 @@ class GuardianLoop {
  private:
   int timeout() const {
     if (ender_) return poll_timeout(ender_->next_step(), kLeaseNap);
-    return deadline_ ? poll_timeout(*deadline_ - grace_, kLeaseNap)
-                     : static_cast<int>(kLongestNap.count());
+    if (!job_ || exited_ || !deadline_) return static_cast<int>(kLongestNap.count());
+    return poll_timeout(*deadline_ - grace_, kLeaseNap);
   }
 
   void read_messages() {
@@ -72,8 +72,8 @@ class GuardianLoop {
         case Link::Got::closed:
           baton_gone_ = true;
           if (job_) {
+            end();  // first of all: telling it may fail
             say("run: baton itself was killed; ending the command before the lock is freed");
-            end();
           } else {
             done_ = true;
           }

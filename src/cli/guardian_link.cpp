@@ -54,6 +54,8 @@ Link::Got Link::receive(Message& message, Fd* descriptor) noexcept {
     // ECONNRESET is told once, before messages that the other side sent in time: ask again.
   } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
   if (n < 0) return errno == EAGAIN ? Got::nothing : Got::closed;
+  // A descriptor that did not fit (too many open files) would free the lock before the job ends.
+  if ((header.msg_flags & MSG_CTRUNC) != 0) return Got::closed;
   const cmsghdr* rights = CMSG_FIRSTHDR(&header);
   if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
     int received = -1;

@@ -1,6 +1,8 @@
 // The baton command.
 #include <baton/error.h>
 
+#include <fcntl.h>
+
 #include <exception>
 #include <string>
 #include <vector>
@@ -50,5 +52,13 @@ int guarded_main(const std::vector<std::string>& words) noexcept {
 }  // namespace baton::cli
 
 int main(int argc, char** argv) {
+  // Closed standard descriptors must not become our files. Opened the wrong way round, so that
+  // using them still fails; closed on exec, so that CMD finds them as we did.
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    if (open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC) != fd) {
+      return baton::cli::kOsError;
+    }
+  }
   return baton::cli::guarded_main(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

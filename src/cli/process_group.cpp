@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLongestPause{20};
 
 // State and group of a process from its stat line; false: it is gone, or hidden from us.
-bool read_stat(const char* pid, char& state, long& group) noexcept {
+bool read_stat(const char* pid, char& state, long& group, long& threads) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
   const Fd file(open(path, O_RDONLY | O_CLOEXEC));
@@ -35,7 +35,10 @@ bool read_stat(const char* pid, char& state, long& group) noexcept {
   // The name in parentheses may contain anything: read from its last ')' on.
   const char* rest = std::strrchr(text, ')');
   long parent = 0;
-  return rest != nullptr && std::sscanf(rest + 1, " %c %ld %ld", &state, &parent, &group) == 3;
+  return rest != nullptr &&
+         std::sscanf(rest + 1,
+                     " %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
+                     &state, &parent, &group, &threads) == 4;
 }
 
 }  // namespace
@@ -48,9 +51,12 @@ Living has_living_member(pid_t group) noexcept {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
     char state = 0;
     long its_group = 0;
-    if (!read_stat(entry->d_name, state, its_group)) continue;
+    long threads = 0;
+    if (!read_stat(entry->d_name, state, its_group, threads)) continue;
     saw_any = true;
-    if (its_group == group && state != 'Z' && state != 'X') return Living::yes;
+    // The main thread of a process may be a zombie while others of its threads go on.
+    const bool dead = state == 'X' || (state == 'Z' && threads <= 1);
+    if (its_group == group && !dead) return Living::yes;
   }
   return saw_any ? Living::no : Living::unknown;
 }
@@ -83,15 +89,16 @@ BootClock::time_point GroupEnder::next_step() const noexcept {
 bool GroupEnder::is_gone() noexcept {
   const Living living = has_living_member(group_);
   if (living == Living::yes) return false;
-  if (reaped_ && living == Living::no) return true;  // what is left are zombies of other parents
+  const bool was_reaped = reaped_;
   if (living == Living::no || killed_) {
     // A process born while we read /proc may have been missed. Signals to a group miss nobody.
     if (!reaped_) kill(-group_, SIGKILL);
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    reaped_ = true;
+    pid_t pid = 0;
+    while ((pid = waitpid(-1, nullptr, WNOHANG)) > 0) reaped_ = reaped_ || pid == group_;
+    if (pid < 0 && errno == ECHILD) reaped_ = true;
   }
-  return kill(-group_, 0) != 0 && errno == ESRCH;  // EPERM: another user's process, hidden from us
+  if (kill(-group_, 0) != 0) return errno == ESRCH;  // EPERM: another user's, hidden from us
+  return was_reaped && living == Living::no;         // what is left are zombies of other parents
 }
 
 void GroupEnder::finish() noexcept {

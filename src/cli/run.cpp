@@ -131,7 +131,8 @@ Lock wait_for_lock(Client& client, const Args& args, const SignalReader& signals
 }  // namespace
 
 int run_command(const Args& args) {
-  const SignalState start = SignalState::save();
+  const SignalState start = SignalState::save();  // CMD gets all of it back
+  signal(SIGPIPE, SIG_IGN);                       // a reader of stderr that left must not end us
   const Terminal terminal;
   const std::string url = store_url(args);
   const JobSpec spec{args.job, args.name, store_identity(url)};

@@ -30,8 +30,10 @@ constexpr milliseconds kKillMargin{250};
 
 milliseconds choose_grace(const Args& args, milliseconds timeout, bool has_lease) {
   const milliseconds grace = args.grace ? *args.grace : std::min(timeout / 4, kMostGrace);
-  // More than a third would end jobs between two heartbeats that are both in time.
-  return std::min(grace, has_lease ? timeout / 3 : kLongestGrace);
+  if (!has_lease) return std::min(grace, kLongestGrace);
+  // Less would leave no time to send KILL before the deadline; more than a third would end jobs
+  // between two heartbeats that are both in time.
+  return std::clamp(grace, std::min<milliseconds>(2 * kKillMargin, timeout / 4), timeout / 3);
 }
 
 }  // namespace
@@ -59,7 +61,12 @@ int Runner::run() {
     poll(fds, 3, static_cast<int>(tick_.count()));
     if (fds[2].revents != 0) lost_bell_.hush();
     read_guardian();
-    while (const int signal = signals_.next()) handle_signal(signal);
+    // Not after the end: the group's number may be a stranger's by then.
+    while (!exit_code_) {
+      const int signal = signals_.next();
+      if (signal == 0) break;
+      handle_signal(signal);
+    }
     if (!exit_code_) check_lock();
   }
   terminal_.take_back(group_, killed_);
@@ -161,10 +168,10 @@ void Runner::resume_job() {
 
 void Runner::check_lock() {
   if (!give_up_at_ && !lock_.valid()) {
+    guardian_.link.send({Note::end, 0, 0});  // first of all: telling it may fail
     const std::error_code reason = lock_.lost_reason();
     lost("run: \"" + lock_.name() + "\" was lost" + (reason ? ": " + reason.message() : "") +
          "; ending the command");
-    guardian_.link.send({Note::end, 0, 0});
   }
   if (has_lease_ && !give_up_at_) send_deadline();
   if (!give_up_at_ || BootClock::now() < *give_up_at_) return;
@@ -174,8 +181,9 @@ void Runner::check_lock() {
 }
 
 void Runner::send_deadline() {
+  const auto now = BootClock::now();  // before valid_for(): a pause in between must shorten it
   const auto left = std::min(lock_.valid_for(), milliseconds(std::chrono::hours(24)));
-  const auto deadline = BootClock::now() + left;
+  const auto deadline = now + left;
   guardian_.link.send({Note::deadline, 0, deadline.time_since_epoch().count()});
 }
 
@@ -190,14 +198,15 @@ void Runner::lost(const std::string& why) {
 void Runner::guardian_died() {
   guarded_ = false;
   killed_ = true;
-  say("run: the guardian process was killed; ending the command, because nobody could end it if " +
-      std::string("baton were killed too"));
   guardian_.bury();  // now CMD is our child, and its number cannot be taken by others
   if (group_ != 0) {
-    auto kill_at = BootClock::now() + std::min<BootClock::duration>(grace_, kMostGrace);
-    if (has_lease_) kill_at = std::min(kill_at, BootClock::now() + lock_.valid_for() - kKillMargin);
+    const auto now = BootClock::now();
+    auto kill_at = now + std::min<BootClock::duration>(grace_, kMostGrace);
+    if (has_lease_) kill_at = std::min(kill_at, now + lock_.valid_for() - kKillMargin);
     GroupEnder(group_, kill_at).finish();
   }
+  say("run: the guardian process was killed; the command was ended, because nobody could end it " +
+      std::string("if baton were killed too"));
   exit_code_ = kLockLost;
 }
 

@@ -26,7 +26,7 @@ void Terminal::give(pid_t group) const noexcept {
 void Terminal::take_back(pid_t group, bool modes) const noexcept {
   if (!exists() || tcgetpgrp(fd_.get()) != group) return;
   tcsetpgrp(fd_.get(), ours_);
-  if (modes && have_modes_) tcsetattr(fd_.get(), TCSADRAIN, &modes_);
+  if (modes && have_modes_) tcsetattr(fd_.get(), TCSANOW, &modes_);
 }
 
 }  // namespace baton::cli

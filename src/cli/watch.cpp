@@ -1,4 +1,6 @@
 // watch: a lock, live. Asks again and again: no store can push to somebody who is not in line.
+#include <sys/ioctl.h>
+
 #include <baton/baton.h>
 
 #include <poll.h>
@@ -84,8 +86,8 @@ class Watch {
   void outage(const Error& error) {
     const std::string text = std::string(error.what()) + "; trying again";
     if (redraw_) {
-      draw((last_ ? describe(*last_, system_clock::now()) : std::string()) +
-           "\nbaton: " + escape_controls(text) + "\n");
+      draw("baton: " + escape_controls(text) + "\n\n" +
+           (last_ ? describe(*last_, system_clock::now()) : std::string()));
     } else if (!outage_) {
       say("watch: " + text);
     }
@@ -93,12 +95,23 @@ class Watch {
   }
 
  private:
-  // Home, then each line with the rest of it cleared, then the rest of the screen: no flicker.
+  // Home, then each line with the rest of it cleared, then the rest of the screen: no flicker. Only
+  // as many lines as there is room for, and none that wraps: the screen must not scroll.
   void draw(const std::string& text) {
-    std::string out = drawn_ ? "\x1b[H" : "\x1b[2J\x1b[H";
+    winsize size{};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+    std::size_t left = known ? size.ws_row - 1U : SIZE_MAX;  // the cursor needs the last row
+    std::string out = std::string(drawn_ ? "\x1b[H" : "\x1b[2J\x1b[H") + "\x1b[?7l";
     drawn_ = true;
-    for (const char c : text) out += c == '\n' ? std::string("\x1b[K\r\n") : std::string(1, c);
-    print(out + "\x1b[J");
+    for (const char c : text) {
+      if (c != '\n') {
+        out += c;
+        continue;
+      }
+      out += "\x1b[K\r\n";
+      if (--left == 0) break;
+    }
+    print(out + "\x1b[J\x1b[?7h");
   }
 
   const Args& args_;

@@ -45,7 +45,15 @@ void ClientWatch::add(ClientId client) {
     loop_.defer([this, alive = alive_, client] {
       if (*alive) report(client);
     });
+    return;
   }
+  // Or be dying: closed, which nobody tells us any more, but its lock not dropped yet.
+  loop_.at(loop_.now() + milliseconds(8), [this, alive = alive_, client] {
+    if (*alive && clients_.contains(client) &&
+        test_liveness(store_.clients(), 'c', client) == Alive::no) {
+      report(client);
+    }
+  });
 }
 
 void ClientWatch::remove(ClientId client) {
@@ -80,7 +88,12 @@ bool ClientWatch::have_inotify() {
     return false;
   }
   own_.move_above(fd.get());
-  loop_.add_fd(fd.get(), [this] { read_events(); });
+  try {
+    loop_.add_fd(fd.get(), [this] { read_events(); });
+  } catch (const std::system_error& e) {
+    fall_back(e.code().value());
+    return false;
+  }
   inotify_ = std::move(fd);
   return true;
 }
@@ -150,7 +163,7 @@ void ClientWatch::begin_tests(ClientId client) {
 
 void ClientWatch::test(ClientId client) {
   const auto it = clients_.find(client);
-  if (it == clients_.end()) return;
+  if (it == clients_.end() || it->second.tests_left <= 0) return;
   if (test_liveness(store_.clients(), 'c', client) == Alive::no) {
     report(client);
     return;

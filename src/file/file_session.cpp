@@ -6,6 +6,8 @@
 #include "file/file_sweep.h"
 #include "file/session_respond.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -69,6 +71,7 @@ FileSession::FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store,
                     [this](ClientId client) { watches_.fire_client(client); }),
       watches_(loop, [this](const Place& place) {
         if (!clients_.is_own(place.client())) client_watch_.remove(place.client());
+        arm_idle_timer(kIdle);  // its lock may be idle now
       }) {
   loop_.add_fd(liveness_.bell(), [this] { on_bell(); });
   sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweep);
@@ -205,8 +208,8 @@ void FileSession::join(const LockName& name, Nonce nonce, Answer<Standing> answe
     }
     try {
       const Place place = mine.queue.join(key);
-      mine.tickets.emplace(key, place);
       try {
+        mine.tickets.emplace(key, place);
         Standing result = standing(mine, nonce, place);
         used(mine);
         return result;
@@ -309,7 +312,11 @@ void FileSession::wake_behind(Lock& lock, const Place& gone) {
 void FileSession::on_bell() {
   std::vector<std::uint64_t> hashes(kBellBatch);
   hashes.resize(liveness_.drain_bell(hashes.data(), hashes.size()));
-  if (hashes.size() == kBellBatch) {
+  // A small pipe (many FIFOs of one user) is full long before our batch is.
+  const int bytes = ::fcntl(liveness_.bell(), F_GETPIPE_SZ);
+  const std::size_t half =
+      bytes > 0 ? static_cast<std::size_t>(bytes) / sizeof(std::uint64_t) / 2 : kBellBatch;
+  if (hashes.size() >= std::min(kBellBatch, half)) {
     // Some may have been lost to a full bell.
     for (const auto& [name, lock] : locks_) watches_.fire_gone(lock->watches);
     return;

@@ -76,7 +76,13 @@ void FileSession::evict(const LockName& name, std::string_view entry_id, Answer<
     const auto key = parse_entry_id(entry_id);
     if (!key) return false;
     Lock& there = lock(name);
-    const std::vector<Place> line = there.queue.line();
+    std::vector<Place> line;
+    try {
+      line = there.queue.line();
+    } catch (...) {
+      used(there);
+      throw;
+    }
     const auto it = std::find_if(line.begin(), line.end(), [&](const Place& place) {
       return place.client() == key->client && place.record().nonce == key->nonce;
     });

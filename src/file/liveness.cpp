@@ -64,8 +64,7 @@ bool Liveness::try_make(const std::string& label) {
   // The bell comes after the lock and before the name: a bell without a living c. or t. file of its
   // id is nobody's.
   const mode_t mode = store_.modes().file;
-  if (::mkfifoat(store_.clients(), bell.c_str(), mode) != 0 ||
-      ::fchmodat(store_.clients(), bell.c_str(), mode, 0) != 0) {
+  if (::mkfifoat(store_.clients(), bell.c_str(), mode) != 0) {
     throw fail(errno, "cannot make the bell");
   }
   // Read and write: with a writer of our own, a reader never sees the end of the file.
@@ -73,6 +72,13 @@ bool Liveness::try_make(const std::string& label) {
     return ::openat(store_.clients(), bell.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   });
   if (!fifo) throw fail(errno, "cannot open the bell");
+  // By descriptor: in a shared directory somebody may have put another file in its place.
+  struct stat made {};
+  if (::fstat(fifo.get(), &made) != 0 || !S_ISFIFO(made.st_mode) || made.st_uid != ::geteuid() ||
+      made.st_nlink != 1) {
+    throw fail(EACCES, "cannot make the bell: it was replaced");
+  }
+  if (::fchmod(fifo.get(), mode) != 0) throw fail(errno, "cannot make the bell");
   if (::renameat(store_.clients(), unfinished.c_str(), store_.clients(),
                  client_file_name('c', id_).c_str()) != 0) {
     const int errnum = errno;
@@ -140,6 +146,8 @@ Rung ring_bell(int clients, ClientId id, std::uint64_t hash) noexcept {
   UniqueFd fd(::openat(clients, client_file_name('b', id).c_str(),
                        O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return errno == ENXIO || errno == ENOENT ? Rung::dead : Rung::unknown;
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0 || !S_ISFIFO(status.st_mode)) return Rung::unknown;
   // The listener may die between open and write, and then SIGPIPE would kill us: block it on this
   // thread, and take it away again if it was ours.
   sigset_t pipe_signal, pending, before;

@@ -17,6 +17,13 @@ namespace {
 
 constexpr int kOpen = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
+// The counter skips ahead at each boot, a queue file that a power cut left does not: what another
+// boot wrote must not number anything in this one. Its clients are all dead.
+std::uint64_t this_boot() {
+  static const std::uint64_t boot = parse_hex16(current_boot()).value();
+  return boot;
+}
+
 QueueRecord make_record(RecordKind kind) noexcept {
   QueueRecord record{};
   record.magic = kRecordMagic;
@@ -120,9 +127,9 @@ void QueueFile::scan(std::uint32_t count) {
       break;
     }
     if (scanned_ == 0) {
-      if (!is(record, RecordKind::header) || record.capacity != capacity_ || record.token == 0 ||
-          record.token >= kTokenEnd) {
-        sealed_ = true;  // zeros after a power cut: a generation nobody can use, and nobody does
+      if (!is(record, RecordKind::header) || record.capacity != capacity_ ||
+          record.boot != this_boot() || record.token == 0 || record.token >= kTokenEnd) {
+        sealed_ = true;  // left by a power cut: a generation nobody can use, and nobody does
         break;
       }
       first_token_ = record.token;
@@ -152,9 +159,12 @@ std::int64_t QueueFile::append(const QueueRecord* records, int count) {
 
 std::optional<std::uint32_t> QueueFile::join(ClientId client, std::uint64_t nonce,
                                              std::uint64_t first_token) {
-  QueueRecord records[2] = {make_record(RecordKind::header), make_record(RecordKind::join)};
+  // Aligned: the kernel copies each from one page, so a length between two records is never seen.
+  alignas(128)
+      QueueRecord records[2] = {make_record(RecordKind::header), make_record(RecordKind::join)};
   records[0].token = first_token;
   records[0].capacity = capacity_;
+  records[0].boot = this_boot();
   records[1].client = static_cast<std::uint64_t>(client);
   records[1].nonce = nonce;
   records[1].since = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -173,7 +183,7 @@ std::optional<std::uint32_t> QueueFile::join(ClientId client, std::uint64_t nonc
 void QueueFile::seal() {
   refresh();
   if (frozen()) return;
-  const QueueRecord record = make_record(RecordKind::seal);
+  alignas(64) const QueueRecord record = make_record(RecordKind::seal);
   append(&record, 1);
   full_fence();
   refresh();

@@ -25,7 +25,7 @@ struct QueueRecord {
   std::int64_t since;      // join: wall clock, microseconds
   std::uint64_t token;     // header: the token of record 0
   std::uint64_t capacity;  // header: records from here on are void
-  std::uint64_t reserved3;
+  std::uint64_t boot;      // header: the boot it was written in; in any other it is void
 };
 static_assert(sizeof(QueueRecord) == 64);
 

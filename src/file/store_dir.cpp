@@ -125,7 +125,16 @@ bool StoreDir::make_directory(int parent, const std::string& name) const {
     throw io_error(errno, "cannot make directory " + name);
   }
   if (modes_.group) {
-    if (::fchmodat(parent, first.c_str(), modes_.directory, 0) != 0) failed = errno;
+    // By descriptor: in a shared directory somebody may have put a link in its place.
+    const UniqueFd made = open_directory(parent, first.c_str());
+    struct stat mine {};
+    if (!made || ::fstat(made.get(), &mine) != 0) {
+      failed = errno;
+    } else if (mine.st_uid != ::geteuid()) {
+      failed = EACCES;
+    } else if (::fchmod(made.get(), modes_.directory) != 0) {
+      failed = errno;
+    }
     if (failed == 0 &&
         ::renameat2(parent, first.c_str(), parent, name.c_str(), RENAME_NOREPLACE) != 0) {
       failed = errno;
@@ -145,10 +154,16 @@ UniqueFd open_directory(int parent, const char* name) noexcept {
 }
 
 bool for_each_entry(int directory, const std::function<void(std::string_view)>& visit) {
-  if (::lseek(directory, 0, SEEK_SET) != 0) throw io_error(errno, "cannot read a directory");
+  // Opened afresh: some kernels show no new entries after a rewind, and rule 1 of the lock queue
+  // needs every one.
+  const UniqueFd fresh(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fresh) {
+    if (errno == ENOENT) return false;  // removed while we had it open
+    throw io_error(errno, "cannot read a directory");
+  }
   alignas(dirent64) char buffer[8192];
   for (;;) {
-    const ssize_t size = ::getdents64(directory, buffer, sizeof buffer);
+    const ssize_t size = ::getdents64(fresh.get(), buffer, sizeof buffer);
     if (size == 0) return true;
     if (size < 0) {
       if (errno == ENOENT) return false;  // removed while we had it open

@@ -50,9 +50,11 @@ TokenPage snapshot(TokenPage& page) noexcept {
       "); nothing can be locked until it is restored or, with no client running, removed");
 }
 
-TokenPage read_page(int directory, const std::string& name) {
+// Nothing: it is gone, because somebody else has made the new one.
+std::optional<TokenPage> read_page(int directory, const std::string& name) {
   UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
+    if (errno == ENOENT) return std::nullopt;
     if (errno == ELOOP) refuse(name, "it is a symbolic link");
     throw io_error(errno, "cannot open token counter " + name);
   }
@@ -132,6 +134,12 @@ bool TokenCounter::open_existing() {
   if (const char* why = token_page_damage(copy)) refuse(file_, why);
   if (copy.next < seen_) refuse(file_, "the token counter went back");
   seen_ = copy.next;
+  // Its maker may have been stopped between naming it and syncing the directory: after a power cut
+  // the name would be gone, and its tokens handed out again.
+  if (word(page_->named).load() == 0) {
+    if (::fsync(store_.root()) != 0) throw io_error(errno, "cannot sync " + store_.path());
+    word(page_->named).store(1);
+  }
   return true;
 }
 
@@ -142,8 +150,9 @@ void TokenCounter::make() {
     if (name.starts_with(kPrefix) && name != file_) old.emplace_back(name);
   });
   for (const std::string& name : old) {
-    const TokenPage page = read_page(store_.root(), name);
-    start = std::max({start, page.pending, page.next});
+    const auto page = read_page(store_.root(), name);
+    if (!page) return;  // open_or_make() looks again
+    start = std::max({start, page->pending, page->next});
   }
   if (old.empty()) {
     timespec now{};
@@ -195,6 +204,9 @@ void TokenCounter::check_still_there() {
 std::uint64_t TokenCounter::allocate(std::uint32_t count) {
   check_still_there();
   if (const char* why = token_page_damage(snapshot(*page_))) refuse(file_, why);
+  // The limit first: on a disk that fails, nothing is taken from the counter.
+  const std::uint64_t need = word(page_->next).load() + count;
+  if (need > word(page_->confirmed).load()) confirm(need);
   const std::uint64_t first = word(page_->next).fetch_add(count);
   if (first < seen_) refuse(file_, "the token counter went back");
   seen_ = first + count;

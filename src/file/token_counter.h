@@ -21,7 +21,8 @@ struct TokenPage {
   std::uint64_t next;       // the next token nobody has
   std::uint64_t pending;    // the limit as somebody wants it
   std::uint64_t confirmed;  // the limit that is known to be on the disk; tokens stay below
-  std::uint64_t reserved[3];
+  std::uint64_t named;      // 1: the name of this file is known to be on the disk
+  std::uint64_t reserved[2];
 };
 static_assert(sizeof(TokenPage) == 64);
 

@@ -201,9 +201,10 @@ class Stress {
   bool broken_ = false;
 };
 
-// --work DESCRIPTOR URL SERIAL and --observe DESCRIPTOR URL: what start_self() begins.
+// --work DESCRIPTOR URL SERIAL and --observe DESCRIPTOR URL, each with its parent behind it: what
+// start_self() begins.
 int child(const std::vector<std::string>& words) {
-  end_with_parent();
+  end_with_parent(words.back());
   Ledger ledger(std::atoi(words[1].c_str()));
   try {
     if (words[0] == "--observe") {
@@ -252,7 +253,7 @@ std::optional<Options> parse(const std::vector<std::string>& words) {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (words.size() >= 3 && (words[0] == "--work" || words[0] == "--observe")) return child(words);
+  if (words.size() >= 4 && (words[0] == "--work" || words[0] == "--observe")) return child(words);
   const auto options = parse(words);
   if (!options) {
     std::fprintf(stderr,

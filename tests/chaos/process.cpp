@@ -25,6 +25,7 @@ int decode(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + 
 pid_t start_self(const std::vector<std::string>& arguments) {
   std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
+  words.push_back(std::to_string(::getpid()));
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(word.data());
@@ -35,9 +36,9 @@ pid_t start_self(const std::vector<std::string>& arguments) {
   return pid;
 }
 
-void end_with_parent() {
+void end_with_parent(const std::string& parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() == 1) ::_exit(1);  // it ended before we asked
+  if (std::to_string(::getppid()) != parent) ::_exit(1);  // it ended before we asked
 }
 
 std::optional<int> wait_for_end(pid_t pid, std::chrono::milliseconds limit) {

@@ -10,11 +10,12 @@
 
 namespace baton::chaos {
 
-// Starts this program again with these arguments: fork and exec, never a fork that goes on. Throws.
+// Starts this program again with these arguments and, as the last one, our process id: fork and
+// exec, never a fork that goes on. Throws.
 pid_t start_self(const std::vector<std::string>& arguments);
 
-// For the child, first of all: it ends with its parent.
-void end_with_parent();
+// For the child, first of all: it ends with its parent. parent: its last argument.
+void end_with_parent(const std::string& parent);
 
 // How it ended: its exit code, or 128 + n for signal n. nullopt: it still runs.
 std::optional<int> wait_for_end(pid_t pid, std::chrono::milliseconds limit);

@@ -72,6 +72,31 @@ TEST_F(Generations, TwoClientsShareOneFile) {
   EXPECT_FALSE(ahead(bob, second));
 }
 
+// After a power cut the counter has skipped ahead, a queue file that survived has not: numbering on
+// in it would hand out tokens a second time.
+TEST_F(Generations, WhatAnotherBootLeftNumbersNothing) {
+  std::uint64_t before = 0;
+  {
+    Other ann(store);
+    for (std::uint64_t i = 0; i < 20; ++i) before = ann.queue.join(i).rank();
+    ann.die();
+  }
+  ASSERT_EQ(files().size(), 1u);
+  const std::string left = store.path() + "/locks/x/" + files().front();
+  // As the disk had it: a few records, and a header of the boot before.
+  ASSERT_EQ(::truncate(left.c_str(), 3 * sizeof(QueueRecord)), 0);
+  const UniqueFd file(::open(left.c_str(), O_RDWR | O_CLOEXEC));
+  QueueRecord header{};
+  ASSERT_EQ(::pread(file.get(), &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
+  ++header.boot;
+  ASSERT_EQ(::pwrite(file.get(), &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
+
+  Other bob(store);
+  const Place place = bob.queue.join(1);
+  EXPECT_GT(place.rank(), before);
+  EXPECT_FALSE(ahead(bob, place));
+}
+
 TEST_F(Generations, FullFileIsFollowedByALargerOneAndKeepsItsOrder) {
   Other ann(store), bob(store);
   std::vector<Place> places;

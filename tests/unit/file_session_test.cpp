@@ -1,6 +1,9 @@
 // The session of the file store, asked directly.
+#include <baton/client.h>
+
 #include "common/lock_name.h"
 #include "file/file_backend.h"
+#include "support/eventually.h"
 #include "support/temp_dir.h"
 
 #include <gtest/gtest.h>
@@ -295,6 +298,26 @@ TEST_F(FileSessionTest, ThousandsOfLocksAndTicketsNeedFewDescriptors) {
   }
   ann.close();
   EXPECT_EQ(files().size(), 1u);
+}
+
+// Whoever gave up keeps no mapping: a server that tries a million names must not run out of them.
+TEST_F(FileSessionTest, GivingUpLeavesNothingMapped) {
+  const auto mapped = [] {
+    std::ifstream maps("/proc/self/maps");
+    std::size_t count = 0;
+    for (std::string line; std::getline(maps, line);) count += line.find("/queue.") != line.npos;
+    return count;
+  };
+  const std::size_t before = mapped();
+  Client holder = Client::connect("file://" + directory);
+  Client waiter = Client::connect("file://" + directory);
+  std::vector<baton::Lock> held;
+  for (int i = 0; i < 20; ++i) held.push_back(holder.mutex("n" + std::to_string(i)).acquire());
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(waiter.mutex("n" + std::to_string(i)).try_acquire_for(5ms).has_value());
+  }
+  EXPECT_TRUE(test::eventually("the maps of those who gave up to go",
+                               [&] { return mapped() <= before + held.size(); }));
 }
 
 TEST_F(FileSessionTest, InfoNamesTheLivenessDescriptor) {
