@@ -90,8 +90,10 @@ TEST_F(Arguments, NonsenseIsAUsageError) {
                                              {"run", "x", "--timeout", "soon", "--", "true"},
                                              {"run", "x", "--timeout", "-1s", "--", "true"},
                                              {"run", "x", "--grace", "1y", "--", "true"},
+                                             {"run", "x", "--timeout=", "--", "true"},
                                              {"ls", "--session-timeout", "1.5.s"},
                                              {"ls", "--connect-timeout", "ms"},
+                                             {"ls", "--connect-timeout", ""},
                                              {"evict", "x"},
                                              {"doctor", "x"}}) {
     std::string line;
@@ -105,7 +107,11 @@ TEST_F(Arguments, UsageErrorsTouchNoStore) {
        std::vector<std::vector<std::string>>{{"show", "not a name"},
                                              {"run", "a//b", "--", "true"},
                                              {"run", "x", "--timeout", "1 s", "--", "true"},
-                                             {"ls", "--session-timeout", "forever"}}) {
+                                             {"ls", "--session-timeout", "forever"},
+                                             // as from --timeout "$UNSET"
+                                             {"run", "x", "--timeout", "", "--", "true"},
+                                             {"run", "x", "--grace", "", "--", "true"},
+                                             {"ls", "--session-timeout", ""}}) {
     BatonProcess process(on_store(args));
     EXPECT_EQ(process.wait(), 64) << process.err();
     EXPECT_EQ(process.err().rfind("baton: ", 0), 0U) << process.err();

@@ -3,6 +3,9 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <deque>
+
 #include "support/fixture.h"
 #include "support/pty_shell.h"
 
@@ -127,6 +130,15 @@ TEST_F(OnATerminal, ItIsSaneAfterAJobThatWasKilledInRawMode) {
   EXPECT_TRUE(shell.shows("typed")) << "echo is on again: " << shell.screen();
 }
 
+TEST_F(OnATerminal, OneThatIsFrozenDoesNotKeepALostJobAlive) {
+  PtyShell shell(run_sh("x", "echo job $$; exec sleep 1000"));
+  ASSERT_TRUE(shell.shows("job ")) << shell.screen();
+  shell.freeze();
+  BatonProcess evict(on_store({"evict", "--yes", "x", show("x")["entries"][0]["id"]}));
+  EXPECT_EQ(evict.wait(), 0) << evict.err();
+  EXPECT_EQ(shell.event(), "exit 76") << shell.screen();
+}
+
 TEST_F(OnATerminal, EvictAsksAndTakesNoForAnAnswer) {
   BatonProcess holder(run_sh("x", "echo up; read line", {"--label", "holder-label"}), with_input());
   ASSERT_EQ(holder.line(), "up");
@@ -153,6 +165,30 @@ TEST_F(OnATerminal, WatchRedrawsAndEndsWellOnCtrlC) {
   EXPECT_TRUE(shell.shows("bob")) << shell.screen();
   shell.type(kCtrlC);
   EXPECT_EQ(shell.event(), "exit 0");
+}
+
+TEST_F(OnATerminal, WatchDoesNotScrollWhenThereIsNoRoomForAll) {
+  constexpr std::size_t kRows = 8;
+  BatonProcess holder(run_sh("x", "echo up; read line", {"--label", "bob"}), with_input());
+  ASSERT_EQ(holder.line(), "up");
+  std::deque<BatonProcess> waiters;
+  while (waiters.size() < kRows) waiters.emplace_back(run_sh("x", "echo never"));
+  ASSERT_TRUE(queue_gets("x", 1 + kRows));
+
+  PtyShell shell(on_store({"watch", "x"}), PtyShell::kNoShell, kRows);
+  const std::string home = "\x1b[H";
+  for (int frame = 0; frame < 3; ++frame) ASSERT_TRUE(shell.shows(home)) << shell.screen();
+  const std::string& screen = shell.screen();
+  std::size_t begin = screen.find(home);
+  for (int frame = 0; frame < 2; ++frame) {
+    const std::size_t end = screen.find(home, begin + 1);
+    ASSERT_NE(end, std::string::npos);
+    const std::string text = screen.substr(begin, end - begin);
+    EXPECT_NE(text.find("held, 8 waiting"), std::string::npos) << text;
+    EXPECT_NE(text.find("bob"), std::string::npos) << text;
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 7) << text;
+    begin = end;
+  }
 }
 
 }  // namespace

@@ -23,8 +23,10 @@ using std::chrono::steady_clock;
   close_range(3, UINT_MAX, 0);  // what the test itself was started with
   for (const char* name : {"BATON_URL", "BATON_HELD", "BATON_LOCK", "BATON_TOKEN"}) unsetenv(name);
   for (const auto& [name, value] : setup.env) setenv(name.c_str(), value.c_str(), 1);
+  ::signal(SIGPIPE, SIG_DFL);  // whatever started the test may ignore it
   for (const int number : setup.ignored_signals) ::signal(number, SIG_IGN);
   if (setup.user != 0 && geteuid() == 0 && setuid(setup.user) != 0) _exit(98);
+  for (const int fd : setup.closed) close(fd);
   const std::string binary = baton_binary();
   std::vector<char*> argv{const_cast<char*>(binary.c_str())};
   for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
@@ -42,6 +44,16 @@ bool take(int fd, std::string& into) {
     into.append(buffer, static_cast<std::size_t>(n));
   }
   return n == 0;
+}
+
+// Until the next byte would block its writer.
+void fill(int fd) {
+  const std::string page(4096, '.');
+  const int flags = fcntl(fd, F_GETFL);
+  fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+  while (::write(fd, page.data(), page.size()) > 0) {
+  }
+  fcntl(fd, F_SETFL, flags);  // shared with who inherits it
 }
 
 }  // namespace
@@ -83,6 +95,12 @@ BatonProcess::BatonProcess(std::vector<std::string> args, Setup setup) {
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
     throw std::runtime_error("no pipes");
   }
+  if (setup.err == Stderr::full) {
+    fill(err[1]);
+    unread_fd_ = std::exchange(err[0], -1);
+  } else if (setup.err == Stderr::broken) {
+    close(std::exchange(err[0], -1));
+  }
   pid_ = fork();
   if (pid_ == 0) {
     setpgid(0, 0);
@@ -110,6 +128,7 @@ BatonProcess::~BatonProcess() {
   close_input();
   close(out_fd_);
   close(err_fd_);
+  close(unread_fd_);
 }
 
 void BatonProcess::signal(int number) const { kill(pid_, number); }

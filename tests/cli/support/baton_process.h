@@ -26,15 +26,25 @@ bool is_running(pid_t pid);
 // Children of a process, as /proc tells.
 std::vector<pid_t> children_of(pid_t pid);
 
+// What baton has for stderr: a pipe that we read, one that is full and that nobody reads, or one
+// whose reader is gone.
+enum class Stderr { read, full, broken };
+
 struct Setup {
   std::vector<std::pair<std::string, std::string>> env{};  // added to a clean environment
   std::vector<int> ignored_signals{};                      // as nohup does
   bool close_stdin = true;                                 // else write() and close_input() do
   unsigned user = 0;                                       // if we are root: run as this one
+  Stderr err = Stderr::read;                               // else nothing is known of what it says
+  std::vector<int> closed{};                               // of 0, 1 and 2
 };
 
 // Keeps the pipe to stdin open.
 inline Setup with_input() { return {{}, {}, false, 0}; }
+inline Setup with_stderr(Stderr err) { return {{}, {}, true, 0, err, {}}; }
+inline Setup with_closed(std::vector<int> fds) {
+  return {{}, {}, true, 0, Stderr::read, std::move(fds)};
+}
 
 class BatonProcess {
  public:
@@ -65,7 +75,7 @@ class BatonProcess {
   void drain();
 
   pid_t pid_ = -1;
-  int in_ = -1, out_fd_ = -1, err_fd_ = -1;
+  int in_ = -1, out_fd_ = -1, err_fd_ = -1, unread_fd_ = -1;
   bool ended_ = false, out_closed_ = false, err_closed_ = false;
   int status_ = 0;
   std::string out_, err_;

@@ -66,12 +66,13 @@ void become_baton(const std::vector<std::string>& args) {
 
 }  // namespace
 
-PtyShell::PtyShell(const std::vector<std::string>& args, Mode mode) {
+PtyShell::PtyShell(const std::vector<std::string>& args, Mode mode, unsigned short rows) {
   int commands[2], events[2];
   if (pipe2(commands, O_CLOEXEC) != 0 || pipe2(events, O_CLOEXEC) != 0) {
     throw std::runtime_error("no pipes");
   }
-  shell_ = forkpty(&master_, nullptr, nullptr, nullptr);
+  const winsize size{rows, 80, 0, 0};
+  shell_ = forkpty(&master_, nullptr, nullptr, rows > 0 ? &size : nullptr);
   if (shell_ < 0) throw std::runtime_error("no terminal");
   if (shell_ == 0) {
     close(commands[1]);
@@ -103,6 +104,12 @@ PtyShell::~PtyShell() {
 
 void PtyShell::type(const std::string& keys) const {
   [[maybe_unused]] const ssize_t n = write(master_, keys.data(), keys.size());
+}
+
+void PtyShell::freeze() const {
+  const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0 || tcflow(terminal, TCOOFF) != 0) throw std::runtime_error("it goes on");
+  close(terminal);
 }
 
 bool PtyShell::shows(const std::string& text) {

@@ -13,14 +13,16 @@ class PtyShell {
  public:
   enum Mode { kShell, kNoShell };
   // Runs baton with these arguments in the foreground of a new terminal; without a shell baton
-  // leads the session, and there are no events.
-  explicit PtyShell(const std::vector<std::string>& args, Mode mode = kShell);
+  // leads the session, and there are no events. 0 rows: as high as the kernel makes it.
+  explicit PtyShell(const std::vector<std::string>& args, Mode mode = kShell,
+                    unsigned short rows = 0);
   PtyShell(const PtyShell&) = delete;
   PtyShell& operator=(const PtyShell&) = delete;
   ~PtyShell();  // hangs up
 
   pid_t baton() const { return baton_; }
   void type(const std::string& keys) const;
+  void freeze() const;  // no more output, as by Ctrl-S, but at once
   // Waits until the screen has shown this since the last call. False: not in time.
   bool shows(const std::string& text);
   const std::string& screen() const { return screen_; }
