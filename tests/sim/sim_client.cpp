@@ -160,7 +160,10 @@ SimClient::SimClient(World& world, Witness& witness, int number,
   loop_->enter([this] { engine_->open([](Result<internal::Done>) {}); });
 }
 
-SimClient::~SimClient() { life_->alive = false; }
+SimClient::~SimClient() {
+  life_->alive = false;
+  loop_->clear();
+}
 
 void SimClient::open(internal::SessionListener& listener,
                      internal::Answer<std::unique_ptr<internal::Session>> answer) {

@@ -55,6 +55,12 @@ class SimLoop final : public internal::Loop {
   void arrive(Task task);
   void enter(Task task);  // one step, and what it deferred
   void resume();
+  // The process is gone, and with it all it had in mind: tasks refer to what owns them.
+  void clear() {
+    life_->waiting.clear();
+    deferred_.clear();
+    timers_.clear();
+  }
 
  private:
   void fire(internal::TimerId id, Time when);
