@@ -199,11 +199,11 @@ Actions Acquisition::on_pause_over() {
   return actions;
 }
 
-Actions Acquisition::on_give_up(Error why) {
+Actions Acquisition::on_give_up(const Error& why) {
   if (done()) return {};
   Actions actions;
   if (ticket_sent_ && !mutant(Mutant::cancel_leaves_ticket)) actions.withdraw = nonce_;
-  actions.fail = std::move(why);
+  actions.fail = why;
   return finish(std::move(actions));
 }
 

@@ -54,7 +54,7 @@ class Acquisition {
   Actions on_backstop();    // nothing was heard for long: look
   Actions on_pause_over();
   // Timeout, cancel, close. Also when an answer is missing: the ticket is withdrawn by nonce.
-  Actions on_give_up(Error why);
+  Actions on_give_up(const Error& why);
 
   State state() const noexcept { return state_; }
   bool done() const noexcept { return state_ == State::done; }

@@ -171,7 +171,8 @@ std::optional<Error> refuse(const LockName& name, const AcquireOptions& options)
 }
 }  // namespace
 
-Result<Lock> ClientImpl::acquire(const LockName& name, AcquireOptions options, bool may_deadlock) {
+Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& options,
+                                 bool may_deadlock) {
   if (auto refused = refuse(name, options)) return *std::move(refused);
   if (forked() || closed()) return gone_error("acquire \"" + name.text() + "\"");
   if (!options.timeout && !may_deadlock) {
@@ -197,7 +198,8 @@ Result<Lock> ClientImpl::acquire(const LockName& name, AcquireOptions options, b
   return LockMaker::make(std::move(**outcome));
 }
 
-std::shared_ptr<Attempt> ClientImpl::acquire_async(const LockName& name, AcquireOptions options,
+std::shared_ptr<Attempt> ClientImpl::acquire_async(const LockName& name,
+                                                   const AcquireOptions& options,
                                                    std::unique_ptr<HandlerBase> handler) {
   auto sink = std::make_shared<AsyncSink>(std::move(handler), user_code_);
   if (forked()) {

@@ -41,8 +41,8 @@ class ClientImpl final : public HoldKeeper,
   ~ClientImpl() override;
 
   // handle-style
-  Result<Lock> acquire(const LockName& name, AcquireOptions options, bool may_deadlock);
-  std::shared_ptr<Attempt> acquire_async(const LockName& name, AcquireOptions options,
+  Result<Lock> acquire(const LockName& name, const AcquireOptions& options, bool may_deadlock);
+  std::shared_ptr<Attempt> acquire_async(const LockName& name, const AcquireOptions& options,
                                          std::unique_ptr<HandlerBase> handler);
   void cancel(const std::shared_ptr<Attempt>& attempt) noexcept;
 

@@ -215,7 +215,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   }
   if (actions.peek) {
     const auto request = ++attempt->request;
-    session_->peek(attempt->name, [this, attempt, request](Result<bool> busy) {
+    session_->peek(attempt->name, [this, attempt, request](const Result<bool>& busy) {
       if (attempt->request != request) return;
       if (!busy) attempt->trouble = busy.error().what();
       carry_out(attempt, attempt->machine.on_peeked(busy));
@@ -243,7 +243,7 @@ void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join) {
   const auto request = ++attempt->request;
   const Nonce nonce = attempt->machine.nonce();
   by_nonce_[nonce] = attempt;
-  auto answer = [this, attempt, request, join](Result<Standing> standing) {
+  auto answer = [this, attempt, request, join](const Result<Standing>& standing) {
     if (attempt->request != request || session_ == nullptr) return;
     if (standing) {
       attempt->failures = 0;

@@ -149,9 +149,10 @@ void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
 void Engine::run_job(Nonce nonce) {
   const auto job = jobs_.find(nonce);
   if (job == jobs_.end() || session_ == nullptr) return;
-  session_->withdraw(job->second.name, nonce, [this, nonce, epoch = epoch_](Result<Done> result) {
-    if (epoch == epoch_) finish_job(nonce, result);
-  });
+  session_->withdraw(job->second.name, nonce,
+                     [this, nonce, epoch = epoch_](const Result<Done>& result) {
+                       if (epoch == epoch_) finish_job(nonce, result);
+                     });
 }
 
 void Engine::finish_job(Nonce nonce, const Result<Done>& result) {

@@ -68,8 +68,8 @@ struct LogQueue::State {
   std::thread::id thread;
 };
 
-LogQueue::LogQueue(LogFunction sink) : state_(std::make_shared<State>()) {
-  state_->sink = sink ? std::move(sink) : default_log();
+LogQueue::LogQueue(const LogFunction& sink) : state_(std::make_shared<State>()) {
+  state_->sink = sink ? sink : default_log();
 }
 
 LogQueue::~LogQueue() {

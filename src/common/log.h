@@ -18,7 +18,7 @@ using LogFunction = std::function<void(LogLevel, std::string_view)>;
 class LogQueue {
  public:
   // sink: the program's function; empty: spdlog to stderr, warnings and up.
-  explicit LogQueue(LogFunction sink);
+  explicit LogQueue(const LogFunction& sink);
   ~LogQueue();
 
   void write(LogLevel level, std::string_view text) noexcept;  // any thread, never blocks

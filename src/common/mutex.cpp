@@ -22,7 +22,7 @@ void DistributedMutex::unlock() noexcept { impl_->client().unlock_thread(impl_->
 
 Result<Lock> DistributedMutex::acquire_result(AcquireOptions options) noexcept {
   try {
-    return impl_->client().acquire(impl_->name(), std::move(options), false);
+    return impl_->client().acquire(impl_->name(), options, false);
   } catch (const Error& e) {
     return e;
   } catch (const std::exception& e) {
@@ -31,14 +31,14 @@ Result<Lock> DistributedMutex::acquire_result(AcquireOptions options) noexcept {
 }
 
 Lock DistributedMutex::acquire(AcquireOptions options) {
-  return impl_->client().acquire(impl_->name(), std::move(options), false).value();
+  return impl_->client().acquire(impl_->name(), options, false).value();
 }
 
 Lock DistributedMutex::acquire_for(milliseconds timeout) { return acquire({timeout, {}}); }
 
 std::optional<Lock> DistributedMutex::try_acquire(AcquireOptions options) {
   if (!options.timeout) options.timeout = milliseconds(0);
-  auto lock = impl_->client().acquire(impl_->name(), std::move(options), false);
+  auto lock = impl_->client().acquire(impl_->name(), options, false);
   if (lock) return std::move(lock).value();
   if (lock.error().errc() == Errc::timeout) return std::nullopt;
   throw lock.error();
@@ -50,7 +50,7 @@ std::optional<Lock> DistributedMutex::try_acquire_for(milliseconds timeout) {
 
 void DistributedMutex::start_async(AcquireOptions options,
                                    std::unique_ptr<internal::HandlerBase> handler) {
-  impl_->client().acquire_async(impl_->name(), std::move(options), std::move(handler));
+  impl_->client().acquire_async(impl_->name(), options, std::move(handler));
 }
 
 AcquireAwaitable DistributedMutex::co_acquire(AcquireOptions options) {

@@ -104,6 +104,7 @@ MemorySession::MemorySession(MemorySessionParts parts, SessionListener& listener
 MemorySession::~MemorySession() {
   *alive_ = false;
   peer_->cut();
+  drop_questions();
   parts_.loop->cancel(beat_timer_);
   // Without leases nobody else would ever remove what is left.
   if (!parts_.store->leases()) parts_.store->close(id_);
@@ -153,8 +154,14 @@ void MemorySession::over(const std::string& detail) {
   *alive_ = false;
   alive_ = std::make_shared<bool>(false);
   lease_->end();
+  drop_questions();
   parts_.loop->cancel(beat_timer_);
   listener_.session_ended(Errc::session_expired, detail);
+}
+
+void MemorySession::drop_questions() {
+  for (const auto& [question, asked] : questions_) parts_.loop->cancel(asked.timer);
+  questions_.clear();
 }
 
 // ---- questions
@@ -166,32 +173,39 @@ Result<Standing> without_sign(Result<Standing> standing, bool remote) {
 }
 }  // namespace
 
+// Questions under way belong to the session: what is left of them goes with it, so that whoever
+// waits is not kept by a timer.
 template <class T, class F>
 void MemorySession::ask(Traffic kind, F at_store, Answer<T> answer) {
-  auto shared = std::make_shared<Answer<T>>(std::move(answer));
-  auto timer = std::make_shared<TimerId>(TimerId::none);
-  Loop* const loop = parts_.loop;
+  const std::uint64_t question = next_question_++;
+  Question& asked = questions_[question];
+  asked.answer = std::make_shared<Answer<T>>(std::move(answer));
   if (parts_.wire->lossy()) {
-    *timer = loop->at(loop->now() + parts_.timeout / 6, [shared, alive = alive_] {
-      if (!*alive || !*shared) return;
-      std::exchange(*shared,
-                    nullptr)(Error(Errc::connection_failed, "the store did not answer in time"));
+    asked.timer = parts_.loop->at(parts_.loop->now() + parts_.timeout / 6, [this, question] {
+      finish<T>(question, Error(Errc::connection_failed, "the store did not answer in time"));
     });
   }
   parts_.wire->request(kind, [this, kind, alive = alive_, wire = parts_.wire, store = parts_.store,
-                              id = id_, at_store = std::move(at_store), shared, timer, loop] {
-    Result<T> result = at_store(*store, id);
-    auto kept = std::make_shared<Result<T>>(std::move(result));
-    wire->answer(kind, [this, alive, shared, timer, loop, kept] {
-      loop->cancel(*timer);
-      if (!*alive || !*shared) return;
-      if (!*kept && kept->error().errc() == Errc::session_expired) {
-        over(kept->error().what());
-        return;
+                              id = id_, at_store = std::move(at_store), question] {
+    auto result = std::make_shared<Result<T>>(at_store(*store, id));
+    wire->answer(kind, [this, alive, question, result] {
+      if (!*alive) return;
+      if (!*result && result->error().errc() == Errc::session_expired) {
+        over(result->error().what());
+      } else {
+        finish<T>(question, std::move(*result));
       }
-      std::exchange(*shared, nullptr)(std::move(*kept));
     });
   });
+}
+
+// Answered once: what comes later, or twice, finds no question.
+template <class T>
+void MemorySession::finish(std::uint64_t question, Result<T> result) {
+  auto asked = questions_.extract(question);
+  if (asked.empty()) return;
+  parts_.loop->cancel(asked.mapped().timer);
+  (*std::static_pointer_cast<Answer<T>>(asked.mapped().answer))(std::move(result));
 }
 
 void MemorySession::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {

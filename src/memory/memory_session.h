@@ -54,8 +54,15 @@ class MemorySession final : public Session {
   MemorySession(MemorySessionParts parts, SessionListener& listener, MemorySessionId id,
                 std::shared_ptr<Peer> peer, Time sent);
 
+  struct Question {
+    std::shared_ptr<void> answer;  // an Answer<T>
+    TimerId timer = TimerId::none;
+  };
   template <class T, class F>
   void ask(Traffic kind, F at_store, Answer<T> answer);
+  template <class T>
+  void finish(std::uint64_t question, Result<T> result);
+  void drop_questions();
   void beat();
   void beat_answered(Time sent, bool alive);
   void renew(Time sent, Time now);
@@ -71,6 +78,8 @@ class MemorySession final : public Session {
   bool ended_ = false;
   Time last_sent_{};
   TimerId beat_timer_ = TimerId::none;
+  std::uint64_t next_question_ = 1;
+  std::unordered_map<std::uint64_t, Question> questions_;
   std::uint64_t next_watch_ = 1;
   std::unordered_map<WatchId, WatchHandler> watches_;
 };

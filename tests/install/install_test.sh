@@ -21,7 +21,8 @@ case $step in
     diff <(cd "$source/include" && find . -name '*.h' | sort) \
          <(cd "$prefix/include" && find . -name '*.h' | sort) || fail "headers differ"
     # Nothing installed knows where it was built.
-    if grep -rIl -e "$source" -e "$build" "$prefix" --include='*.cmake' --include='*.pc'; then
+    if grep -rIlF -e "$source/" -e "$build/" -e "$source\"" -e "$build\"" "$prefix" \
+      --include='*.cmake' --include='*.pc'; then
       fail "these files name the build tree"
     fi
     ;;

@@ -131,7 +131,8 @@ TEST(Lifetime, SessionEndDuringVerifySaysLost) {
       lost = e.errc() == Errc::lock_lost;
     }
   });
-  EXPECT_TRUE(eventually("the answer to be lost", [&] {
+  // Time stands still: nothing but the end of the session can end the wait.
+  EXPECT_TRUE(eventually("the loss to be told", [&] {
     store.expire_sessions();
     return lost.load();
   }));
