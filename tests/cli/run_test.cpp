@@ -172,9 +172,12 @@ TEST_F(Run, NothingOfBatonLeaksIntoTheCommand) {
   // As we were started: under nohup, for one, HUP is ignored, and must stay so.
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("SigBlk") || line.starts_with("SigIgn")) {
-      EXPECT_EQ(process.line(), line);
-    }
+    if (!line.starts_with("SigBlk") && !line.starts_with("SigIgn")) continue;
+    // Signals 1 to 31: those behind are the C library's own.
+    const auto standard = [](const std::string& text) {
+      return std::stoull(text.substr(text.find('\t') + 1), nullptr, 16) & 0x7fffffff;
+    };
+    EXPECT_EQ(standard(process.line()), standard(line)) << line;
   }
   EXPECT_EQ(process.wait(), 0);
 }
