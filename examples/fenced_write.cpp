@@ -88,7 +88,9 @@ int run(int argc, char** argv) {
     const auto entries = client.inspect(mutex.name()).entries;
     if (entries.empty() || !client.evict(mutex.name(), entries.front().id)) return 1;
     std::cout << "operator: evicted " << entries.front().label << std::endl;
-  }  // on a cluster the lease runs out by itself
+  } else {
+    std::cout << "store: hears nothing from unlucky, and ends its session" << std::endl;
+  }
 
   baton::Lock lock = mutex.acquire_for(std::chrono::seconds(20));
   Document document(file);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <iostream>
 #include <mutex>
 
@@ -33,26 +34,24 @@ class Worker {
 int run(int argc, char** argv) {
   example::Scratch scratch;
   const std::string url = example::store_url(argc, argv, scratch);
-
-  // Somebody who will take our lock away, after five batches.
-  Worker worker;
-  std::chrono::steady_clock::time_point evicted_at;
-  std::jthread operator_thread([&] {
-    auto client = baton::Client::connect(url);
-    example::wait_until([&] { return worker.batches() >= 5; });
-    const auto entries = client.inspect("examples/stop-when-lost").entries;
-    evicted_at = std::chrono::steady_clock::now();
-    if (!entries.empty()) client.evict("examples/stop-when-lost", entries.front().id);
-  });
-
   auto client = baton::Client::connect(url);
   baton::Lock lock = client.mutex("examples/stop-when-lost").acquire();
   std::cout << "working under token " << lock.token() << std::endl;
+
+  // Somebody who takes our lock away, after five batches.
+  Worker worker;
+  auto eviction = std::async(std::launch::async, [&] {
+    auto other = baton::Client::connect(url);
+    example::wait_until([&] { return worker.batches() >= 5; });
+    const auto entries = other.inspect("examples/stop-when-lost").entries;
+    const auto now = std::chrono::steady_clock::now();
+    if (!entries.empty()) other.evict("examples/stop-when-lost", entries.front().id);
+    return now;
+  });
   worker.work(lock.lost_token());  // returns because the lock is lost
 
   const auto stopped_at = std::chrono::steady_clock::now();
-  operator_thread.join();
-  const std::chrono::duration<double, std::milli> took = stopped_at - evicted_at;
+  const std::chrono::duration<double, std::milli> took = stopped_at - eviction.get();
   std::cout << "stopped after " << worker.batches() << " batches, " << took.count()
             << " ms after the loss; reason: " << lock.lost_reason().message() << '\n';
   return lock.state() == baton::LockState::lost && !lock.valid() ? 0 : 1;

@@ -2,7 +2,8 @@
 //
 //   takeover [--url URL] [--rounds 5]
 //
-// On file:// the kernel tells at once. On a cluster it takes the session timeout.
+// On file:// the kernel tells at once. On a cluster it takes the session timeout: the store cannot
+// tell a dead holder from a slow one earlier.
 
 #include <baton/baton.h>
 
@@ -34,6 +35,10 @@ int run(int argc, char** argv) {
   auto client = connect(url);
   auto mutex = client.mutex("examples/takeover");
   const auto in_line = [&] { return client.inspect(mutex.name()).entries.size(); };
+  const auto timeout = client.session().timeout;  // as granted: a server may change what we ask for
+  if (timeout != std::chrono::milliseconds::max()) {
+    std::printf("session timeout: %.1f s\n", std::chrono::duration<double>(timeout).count());
+  }
   for (int round = 1; round <= rounds; ++round) {
     const pid_t holder = example::spawn({"--role", "holder", "--url", url});
     example::wait_until([&] { return in_line() == 1; });
@@ -42,7 +47,9 @@ int run(int argc, char** argv) {
     std::promise<baton::Result<baton::Lock>> promise;
     auto future = promise.get_future();
     mutex.acquire_async({.timeout = std::chrono::seconds(20)},
-                        [&](baton::Result<baton::Lock> r) { promise.set_value(std::move(r)); });
+                        [promise = std::move(promise)](baton::Result<baton::Lock> r) mutable {
+                          promise.set_value(std::move(r));
+                        });
     example::wait_until([&] { return in_line() == 2; });
 
     const auto killed = std::chrono::steady_clock::now();
@@ -51,7 +58,9 @@ int run(int argc, char** argv) {
     const std::chrono::duration<double, std::milli> took =
         std::chrono::steady_clock::now() - killed;
     std::printf("kill -9 of the holder -> next in line has the lock: %.1f ms\n", took.count());
+    std::fflush(stdout);
     waitpid(holder, nullptr, 0);
+    lock.release();  // confirmed: the next round counts who is in line
   }
   return 0;
 }

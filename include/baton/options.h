@@ -30,6 +30,19 @@ struct Credentials {
   std::string password_env;   // or the value of this variable
 };
 
+// For zk:// alone.
+struct ZooKeeperOptions {
+  // Lock directories stay when they are empty. By default they are containers, which the servers
+  // remove a while after the last entry. Needed if kazoo shares the locks.
+  bool persistent_parents = false;
+  // Credentials (digest authentication) may go over the network in the clear. Without this, a user
+  // needs TLS.
+  bool plaintext_auth = false;
+  // With credentials only their user may touch our nodes; these may read besides: "scheme:id", like
+  // "digest:ops:HASH" or "world:anyone".
+  std::string read_group;
+};
+
 // One thing that happened, for counters and histograms of yours.
 struct MetricEvent {
   enum class Kind {
@@ -65,6 +78,7 @@ struct ClientOptions {
   Credentials credentials;
   // Called on a thread of the client, never under a lock of baton's. Must not block for long.
   std::function<void(const MetricEvent&)> metrics;
+  ZooKeeperOptions zookeeper;
 };
 
 // Options of one mutex. None yet: the type is here so that later ones do not break programs.

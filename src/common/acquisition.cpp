@@ -66,7 +66,9 @@ Actions Acquisition::look_again() {
   return actions;
 }
 
-Actions Acquisition::on_session_resumed() { return look_again(); }
+Actions Acquisition::on_session_resumed() {
+  return state_ == State::pausing ? on_pause_over() : look_again();
+}
 Actions Acquisition::on_own_ticket() { return look_again(); }
 Actions Acquisition::on_backstop() { return look_again(); }
 

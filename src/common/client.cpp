@@ -80,6 +80,7 @@ Result<BackendOptions> check_options(const ClientOptions& options) {
   checked.label = options.label.empty() ? default_label() : options.label;
   checked.tls = options.tls;
   checked.credentials = options.credentials;
+  checked.zookeeper = options.zookeeper;
   return checked;
 }
 

@@ -141,10 +141,12 @@ void Engine::session_resumed() {
   if (session_ == nullptr) return;
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
+    loop_.cancel(std::exchange(attempt->pause_timer, TimerId::none));
     carry_out(attempt, attempt->machine.on_session_resumed());
   }
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) check_hold(hold);
+  retry_jobs();
 }
 
 SessionInfo Engine::info() const {
@@ -228,11 +230,12 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
     session_->unwatch(attempt->predecessor_watch);
     const auto request = attempt->request;
     attempt->predecessor_watch =
-        session_->watch(attempt->name, *actions.watch, [this, attempt, request](WatchEvent event) {
-          if (attempt->request != request || session_ == nullptr) return;
-          attempt->predecessor_watch = WatchId::none;
-          carry_out(attempt, attempt->machine.on_predecessor(event, lease_ok()));
-        });
+        session_->watch(attempt->name, *actions.watch, {attempt->machine.nonce(), false},
+                        [this, attempt, request](WatchEvent event) {
+                          if (attempt->request != request || session_ == nullptr) return;
+                          attempt->predecessor_watch = WatchId::none;
+                          carry_out(attempt, attempt->machine.on_predecessor(event, lease_ok()));
+                        });
   }
   if (actions.pause) pause(attempt);
   if (actions.grant) grant(attempt);
@@ -275,7 +278,7 @@ void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
   holds_.emplace(hold->nonce(), hold);
   groups_[attempt->name].holds.push_back(hold->nonce());
   by_nonce_.erase(hold->nonce());
-  watch_own(attempt->name, machine.own());
+  watch_own(attempt->name, machine.own(), true);
   host_.metric({MetricEvent::Kind::acquired, {}, hold->token(), loop_.now() - attempt->started},
                &attempt->name);
   host_.hold_granted(hold);

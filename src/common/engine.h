@@ -133,8 +133,9 @@ class Engine final : public SessionListener {
   // engine_holds.cpp: holds, own tickets, withdrawals, the backstop
   void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer);
   void run_job(Nonce nonce);
+  void retry_jobs();  // those that wait to be retried, now
   void finish_job(Nonce nonce, const Result<Done>& result);
-  void watch_own(const LockName& name, const Ticket& ticket);
+  void watch_own(const LockName& name, const Ticket& ticket, bool soon = false);
   void unwatch_own(Nonce nonce);
   void own_ticket_event(Nonce nonce);
   void check_hold(const std::shared_ptr<Hold>& hold);

@@ -103,14 +103,15 @@ void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
 
 // ---- own tickets
 
-void Engine::watch_own(const LockName& name, const Ticket& ticket) {
+void Engine::watch_own(const LockName& name, const Ticket& ticket, bool soon) {
   const Nonce nonce = *ticket.ours;
   if (own_watches_.contains(nonce)) return;
-  own_watches_[nonce] = session_->watch(name, ticket, [this, nonce, epoch = epoch_](WatchEvent) {
-    if (epoch != epoch_) return;
-    own_watches_.erase(nonce);
-    own_ticket_event(nonce);
-  });
+  own_watches_[nonce] = session_->watch(name, ticket, {std::nullopt, soon},
+                                        [this, nonce, epoch = epoch_](WatchEvent) {
+                                          if (epoch != epoch_) return;
+                                          own_watches_.erase(nonce);
+                                          own_ticket_event(nonce);
+                                        });
 }
 
 void Engine::unwatch_own(Nonce nonce) {
@@ -155,6 +156,16 @@ void Engine::run_job(Nonce nonce) {
                      });
 }
 
+void Engine::retry_jobs() {
+  std::vector<Nonce> waiting;
+  for (auto& [nonce, job] : jobs_) {
+    if (job.timer == TimerId::none) continue;
+    loop_.cancel(std::exchange(job.timer, TimerId::none));
+    waiting.push_back(nonce);
+  }
+  for (const Nonce nonce : waiting) run_job(nonce);
+}
+
 void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
   const auto found = jobs_.find(nonce);
   if (found == jobs_.end()) return;
@@ -162,7 +173,12 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
   if (!result && !closing_ && !mutant(Mutant::no_release_retry)) {
     // Retried until the ticket is gone or the session over, whatever the error: a ticket that stays
     // would stop everybody behind it.
-    job.timer = loop_.at(loop_.now() + backoff(job.failures++), [this, nonce] { run_job(nonce); });
+    job.timer = loop_.at(loop_.now() + backoff(job.failures++), [this, nonce] {
+      if (const auto late = jobs_.find(nonce); late != jobs_.end()) {
+        late->second.timer = TimerId::none;
+      }
+      run_job(nonce);
+    });
     if (transient(result.error())) return;
     if (!std::exchange(job.reported, true)) {
       log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
@@ -172,8 +188,15 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
     return;
   }
   auto answers = std::move(job.answers);
+  const std::string name = job.name.text();
   jobs_.erase(found);
-  for (auto& answer : answers) answer(result);
+  for (auto& answer : answers) {
+    if (result && !result->found) {
+      answer(Error(Errc::lock_lost, "release \"" + name + "\": its entry had been removed before"));
+    } else {
+      answer(result);
+    }
+  }
 }
 
 // ---- the backstop: watches are hints; the first of ours in each queue looks from time to time

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,9 @@ namespace baton::internal {
 template <class T>
 using Answer = UniqueFunction<void(Result<T>)>;
 
-struct Done {};
+struct Done {
+  bool found = true;  // withdraw: the ticket was still there, as far as the store can tell
+};
 
 enum class WatchId : std::uint64_t { none = 0 };
 
@@ -41,6 +44,12 @@ enum class WatchEvent {
   look,  // something happened, or the watch broke: look again
 };
 using WatchHandler = UniqueFunction<void(WatchEvent)>;
+
+// Why a ticket is watched.
+struct WatchFor {
+  std::optional<Nonce> waiter;  // my own ticket, if I stand behind the one that is watched
+  bool soon = false;            // my own, and I hold: to watch within 100 ms is early enough
+};
 
 // Whether an error passes by itself: the store could not be reached, or the answer was lost.
 inline bool transient(const Error& error) noexcept {
@@ -63,7 +72,8 @@ class Session {
 
   // Calls the handler once when the ticket goes, or at once if it is gone already; at most one
   // event per watch, then the watch is over. The ticket may be one's own.
-  virtual WatchId watch(const LockName& name, const Ticket& ticket, WatchHandler handler) = 0;
+  virtual WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
+                        WatchHandler handler) = 0;
   virtual void unwatch(WatchId id) = 0;  // no event after this; unknown ids are fine
 
   // Takes my ticket out of the queue, by nonce. Done means: it is gone and will not appear later,
@@ -121,6 +131,7 @@ struct BackendOptions {
   std::string label;
   TlsOptions tls;
   Credentials credentials;
+  ZooKeeperOptions zookeeper;
   std::function<void(LogLevel, std::string_view)> log;  // never null; any thread
 };
 

@@ -5,6 +5,9 @@
 #include "common/url.h"
 #include "file/file_backend.h"
 #include "memory/memory_backend.h"
+#ifdef BATON_WITH_ZK
+#include "zk/zk_backend.h"
+#endif
 
 #include <memory>
 #include <string>
@@ -26,7 +29,11 @@ Result<std::unique_ptr<Backend>> make_backend(const StoreUrl& url, const Backend
     case StoreKind::file:
       return internal::make_file_backend(url.directory, options);
     case StoreKind::zk:
+#ifdef BATON_WITH_ZK
+      return internal::make_zk_backend(url, options);
+#else
       return Error(Errc::unsupported, "connect: this build of baton has no ZooKeeper store");
+#endif
     case StoreKind::etcd:
       return Error(Errc::unsupported, "connect: this build of baton has no etcd store");
   }

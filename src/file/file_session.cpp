@@ -248,7 +248,8 @@ void FileSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer)
   });
 }
 
-WatchId FileSession::watch(const LockName& name, const Ticket& ticket, WatchHandler handler) {
+WatchId FileSession::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
+                           WatchHandler handler) {
   if (closed_) return WatchId::none;  // answers nothing any more
   Lock& watched = lock(name);
   Place place;

@@ -291,7 +291,8 @@ void MemorySession::close(Answer<Done> answer) {
 
 // ---- watches
 
-WatchId MemorySession::watch(const LockName& name, const Ticket& ticket, WatchHandler handler) {
+WatchId MemorySession::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
+                             WatchHandler handler) {
   const WatchId id{next_watch_++};
   watches_.emplace(id, std::move(handler));
   parts_.wire->request(Traffic::watch,

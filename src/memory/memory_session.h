@@ -37,7 +37,8 @@ class MemorySession final : public Session {
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
   void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
   void peek(const LockName& name, Answer<bool> busy) override;
-  WatchId watch(const LockName& name, const Ticket& ticket, WatchHandler handler) override;
+  WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
+                WatchHandler handler) override;
   void unwatch(WatchId id) override;
   void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
   void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;

@@ -114,7 +114,8 @@ TEST_P(Cancelling, RaceWithTheGrantLeaksNothing) {
     }
   }
   EXPECT_TRUE(in_line("a", 0)) << granted << " granted of " << rounds;
-  EXPECT_TRUE(mutex.try_acquire());
+  // The last one may have been given up before its entry was made: it comes, and goes.
+  EXPECT_TRUE(soon("a free lock", [&] { return mutex.try_acquire().has_value(); }));
 }
 
 TEST_P(Cancelling, RaceOfTimeoutWithTheGrantLeaksNothing) {

@@ -17,6 +17,8 @@ constexpr RigTraits kTable[] = {
     {"memory",          false,     kFork, false,        false, false},
     {"virtual_memory",  false,     false, true,         true,  true},
     {"file",            true,      kFork, false,        false, false},
+    {"zk",              true,      kFork, true,         true,  true},
+    {"zk3",             true,      kFork, true,         true,  true},
 };
 // clang-format on
 
@@ -69,7 +71,7 @@ Client& Rig::observer() {
     ClientOptions options;
     options.label = "observer";
     options.connect_timeout = std::chrono::seconds(20);
-    observer_.emplace(Rig::open(std::move(options)));
+    observer_.emplace(Client::connect(observer_url(), std::move(options)));
   }
   return *observer_;
 }

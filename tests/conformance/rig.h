@@ -41,6 +41,8 @@ class Rig {
 
   // What clients, also those of other processes, connect to. One store per rig, empty at first.
   virtual std::string url() const = 0;
+  // What the observer connects to: never cut off.
+  virtual std::string observer_url() const { return url(); }
 
   // An independent client.
   virtual Client open(ClientOptions options);

@@ -102,7 +102,7 @@ class Node {
   void watch(const std::string& lock, const Ticket& ticket, std::counting_semaphore<>& fired) {
     std::binary_semaphore done(0);
     backend->loop().run([&] {
-      session->watch(name(lock), ticket, [&](WatchEvent) { fired.release(); });
+      session->watch(name(lock), ticket, {}, [&](WatchEvent) { fired.release(); });
       done.release();
     });
     done.acquire();

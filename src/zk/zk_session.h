@@ -1,0 +1,134 @@
+// ZkSession: the seam over one ZooKeeper session. Every ticket is an ephemeral, numbered node in
+// the directory of its lock.
+#pragma once
+
+#include "common/session.h"
+#include "zk/zk_heartbeat.h"
+#include "zk/zk_lister.h"
+#include "zk/zk_outbox.h"
+#include "zk/zk_watches.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+struct ZkSessionParts {
+  Loop* loop;
+  // A new line; also for further sessions that only watch.
+  std::function<std::unique_ptr<ZkLine>(ZkLineListener&)> make_line;
+  std::string root;       // "" or "/app"
+  std::string client_id;  // what our entries begin with
+  std::string label;
+  bool permanent_parents = false;
+  std::size_t watch_budget = ZkWatches::kBudget;
+  std::function<void(LogLevel, std::string_view)> log;
+};
+
+class ZkSession final : public Session, private ZkLineListener {
+ public:
+  // opened: once, with this session ready for use, or with why it cannot be. Not inside the call.
+  ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Done> opened);
+  ~ZkSession() override;
+
+  void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void peek(const LockName& name, Answer<bool> busy) override;
+  WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
+                WatchHandler handler) override;
+  void unwatch(WatchId id) override;
+  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
+  void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
+  void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
+  void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
+  void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
+  void close(Answer<Done> answer) override;
+  std::shared_ptr<LeaseView> lease() const override { return lease_; }
+  SessionInfo info() const override;
+  std::chrono::milliseconds backstop() const override;
+
+ private:
+  struct JoinTry;
+  // A ticket of ours, from the first request about it until it is gone for sure.
+  struct Place {
+    enum class State {
+      joining,   // the create is on its way
+      in_doubt,  // its answer was lost
+      there,
+    };
+    Place(LockName lock, Nonce ours, std::string entry)
+        : name(std::move(lock)), nonce(ours), id(std::move(entry)) {}
+    const LockName name;
+    const Nonce nonce;
+    const std::string id;
+    State state = State::joining;
+    std::string node;  // the child's name, once known
+    std::int64_t sequence = 0;
+    std::uint64_t token = 0;
+    std::uint64_t create_request = 0;
+    bool withdrawn = false;
+    bool removal_in_doubt = false;  // the answer to a removal was lost
+    Answer<Done> gone;              // asked for while the create was on its way
+    std::weak_ptr<JoinTry> attempt;
+  };
+  using PlacePtr = std::shared_ptr<Place>;
+  struct Walk;
+  class SideLine;
+
+  // zk_session.cpp
+  void create(const PlacePtr& place, int tries, Answer<Standing> answer);
+  void created(const std::shared_ptr<JoinTry>& attempt);
+  void make_parents(const PlacePtr& place, int tries, Answer<Standing> answer);
+  void find(const PlacePtr& place, Answer<std::string> node);  // "": it is not there
+  void adopt(const PlacePtr& place, const std::string& node, Answer<Standing> answer);
+  void remove(const PlacePtr& place, Answer<Done> answer);
+  void forget(const PlacePtr& place);
+  Result<Standing> standing(const PlacePtr& place, const ZkListing& listing) const;
+  std::string directory(const LockName& name) const;
+  std::string path(const LockName& name, std::string_view node) const;
+
+  // zk_session_line.cpp: the line, the lease, side lines
+  void line_connected(const ZkConnection& connection) override;
+  void line_disconnected() override;
+  void line_ended(ZkStatus why) override;
+  void line_news(ZkNews news, const std::string& path) override;
+  void renewed();
+  void over(Errc reason, const std::string& detail);
+  void say_goodbye();
+  ZkOutbox* more_room();
+
+  // zk_session_admin.cpp
+  void read_entries(const LockName& name, ZkQueue queue, Answer<LockSnapshot> answer);
+  void try_evict(const LockName& name, const std::string& entry, bool in_doubt,
+                 Answer<bool> answer);
+  void walk(const std::shared_ptr<Walk>& walk, const std::string& name, int depth);
+
+  const ZkSessionParts parts_;
+  SessionListener& listener_;
+  Answer<Done> opened_;
+  std::shared_ptr<LeaseView> lease_;
+  ZkConnection connection_;
+  bool permanent_parents_ = false;
+  bool connected_ = false;
+  bool ended_ = false;
+  bool closing_ = false;
+  Answer<Done> closed_;  // closing, and waiting for a connection to say so
+  TimerId closing_timer_ = TimerId::none;
+  std::unique_ptr<ZkLine> line_;
+  std::unique_ptr<ZkHeartbeat> heartbeat_;  // from the first connection on
+  ZkOutbox outbox_;
+  ZkLister lister_;
+  ZkWatches watches_;
+  std::vector<std::unique_ptr<SideLine>> side_lines_;
+  std::unordered_map<Nonce, PlacePtr> places_;
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,195 @@
+// The line under a ZkSession: connecting, the lease, further sessions that only watch.
+#include "zk/zk_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+using std::chrono::milliseconds;
+
+namespace {
+constexpr milliseconds kReconnect{2'000};
+}
+
+// A session without nodes, for watches beyond the budget of one.
+class ZkSession::SideLine final : public ZkLineListener {
+ public:
+  explicit SideLine(ZkSession& session) : session_(session) {
+    line_ = session.parts_.make_line(*this);
+    outbox_.attach(line_.get());
+  }
+  ZkOutbox& outbox() noexcept { return outbox_; }
+  void set_lane(std::size_t lane) noexcept { lane_ = lane; }
+
+  void line_connected(const ZkConnection&) override { outbox_.connected(); }
+  void line_disconnected() override { outbox_.disconnected(); }
+  void line_ended(ZkStatus) override {
+    line_.reset();
+    session_.watches_.lane_ended(lane_);
+  }
+  void line_news(ZkNews news, const std::string& path) override {
+    session_.watches_.news(lane_, news, path);
+  }
+
+ private:
+  ZkSession& session_;
+  std::size_t lane_ = 0;
+  std::unique_ptr<ZkLine> line_;
+  ZkOutbox outbox_;
+};
+
+ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Done> opened)
+    : parts_(std::move(parts)),
+      listener_(listener),
+      opened_(std::move(opened)),
+      lease_(std::make_shared<LeaseView>(Time{}, Time{})),
+      permanent_parents_(parts_.permanent_parents),
+      lister_(outbox_),
+      watches_(*parts_.loop, parts_.watch_budget, [this] { return more_room(); }) {
+  watches_.add_lane(outbox_);
+  line_ = parts_.make_line(*this);
+  outbox_.attach(line_.get());
+}
+
+ZkSession::~ZkSession() {
+  lease_->end();
+  parts_.loop->cancel(closing_timer_);
+  heartbeat_.reset();
+  line_.reset();
+}
+
+// ---- the line
+
+void ZkSession::line_connected(const ZkConnection& connection) {
+  if (closing_) {
+    if (closed_) say_goodbye();
+    return;
+  }
+  const bool first = heartbeat_ == nullptr;
+  if (!first && connection.session != connection_.session) {
+    over(Errc::session_expired, "the server gave us another session");
+    return;
+  }
+  if (!first && connection.timeout != connection_.timeout) {
+    // Deadlines were reckoned with the old one.
+    over(Errc::session_expired, "the server changed the session timeout from " +
+                                    std::to_string(connection_.timeout.count()) + " to " +
+                                    std::to_string(connection.timeout.count()) + " ms");
+    return;
+  }
+  connection_ = connection;
+  connected_ = true;
+  if (first) {
+    heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout,
+                                               [this] { renewed(); });
+  }
+  // The heartbeat goes first: what follows may be granted under it.
+  heartbeat_->connected();
+  outbox_.connected();
+  if (!first && !opened_) listener_.session_resumed();
+}
+
+void ZkSession::line_disconnected() {
+  connected_ = false;
+  outbox_.disconnected();
+  if (heartbeat_ != nullptr) heartbeat_->disconnected();
+}
+
+void ZkSession::line_ended(ZkStatus why) {
+  switch (why) {
+    case ZkStatus::auth_failed:
+      over(Errc::permission_denied, "the server refused our credentials");
+      return;
+    case ZkStatus::expired:
+      over(Errc::session_expired, "the server ended the session");
+      return;
+    default:
+      over(Errc::connection_failed, "none of the servers' names could be looked up");
+      return;
+  }
+}
+
+void ZkSession::line_news(ZkNews news, const std::string& path) { watches_.news(0, news, path); }
+
+void ZkSession::over(Errc reason, const std::string& detail) {
+  if (std::exchange(ended_, true)) return;
+  connected_ = false;
+  lease_->end();
+  outbox_.disconnected();
+  heartbeat_.reset();
+  line_.reset();  // no answer comes any more
+  side_lines_.clear();
+  if (closing_) {
+    if (closed_) say_goodbye();
+  } else if (opened_) {
+    std::exchange(opened_, nullptr)(Error(reason, detail));
+  } else {
+    listener_.session_ended(reason, detail);
+  }
+}
+
+// ---- the lease
+
+void ZkSession::renewed() {
+  const Time now = parts_.loop->now();
+  const Time deadline = heartbeat_->deadline();
+  if (now >= lease_->deadline() && deadline > now) {
+    // It ran out, or nothing was held: a new one begins. What was held under the old is lost.
+    lease_->end();
+    lease_ = std::make_shared<LeaseView>();
+  }
+  lease_->extend(heartbeat_->suspect_at(), deadline);
+  if (!opened_) return;
+  heartbeat_->set_active(!places_.empty());
+  std::exchange(opened_, nullptr)(Done{});
+}
+
+SessionInfo ZkSession::info() const {
+  SessionInfo info;
+  info.backend = "zk";
+  info.endpoint = connection_.endpoint;
+  info.timeout = connection_.timeout;
+  info.state = ended_       ? SessionState::closed
+               : connected_ ? SessionState::connected
+                            : SessionState::suspect;
+  return info;
+}
+
+milliseconds ZkSession::backstop() const {
+  return std::clamp(connection_.timeout / 2, milliseconds(1'000), milliseconds(30'000));
+}
+
+void ZkSession::close(Answer<Done> answer) {
+  closing_ = true;
+  heartbeat_.reset();
+  side_lines_.clear();
+  closed_ = std::move(answer);
+  if (connected_ || line_ == nullptr) {
+    say_goodbye();
+    return;
+  }
+  // A goodbye that the server hears frees our entries at once: worth waiting for a connection.
+  closing_timer_ = parts_.loop->at(parts_.loop->now() + kReconnect, [this] { say_goodbye(); });
+}
+
+void ZkSession::say_goodbye() {
+  parts_.loop->cancel(closing_timer_);
+  auto answer = std::exchange(closed_, nullptr);
+  if (line_ == nullptr) {
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+  } else {
+    line_->close([answer = std::move(answer)]() mutable { answer(Done{}); });
+  }
+}
+
+ZkOutbox* ZkSession::more_room() {
+  constexpr std::size_t kMost = 8;  // servers allow 60 connections per address
+  if (ended_ || side_lines_.size() >= kMost) return nullptr;
+  parts_.log(LogLevel::info, "more watches than one session may have: opening a further one");
+  side_lines_.push_back(std::make_unique<SideLine>(*this));
+  side_lines_.back()->set_lane(watches_.lanes());
+  return &side_lines_.back()->outbox();
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,33 @@
+// What a ZooKeeper server or its C client answered, as far as it makes a difference to us. Pure.
+#pragma once
+
+#include <baton/error.h>
+
+#include <string>
+#include <string_view>
+
+namespace baton::internal {
+
+enum class ZkStatus {
+  ok,
+  no_node,
+  node_exists,
+  lost,              // no answer, or none that counts: it may have happened or not
+  expired,           // the session is over
+  no_auth,           // we may not
+  auth_failed,       // our credentials were refused; the session is over
+  unimplemented,     // the server is too old for it
+  ephemeral_parent,  // the parent cannot have children
+  failed,            // anything else; it has not happened
+};
+
+// From the C client's return codes.
+ZkStatus zk_status(int code) noexcept;
+
+// For messages: "no node (-101)".
+std::string zk_text(int code);
+
+// The error a caller gets. what: "create /app/job".
+Error zk_error(ZkStatus status, int code, std::string_view what);
+
+}  // namespace baton::internal

@@ -1,0 +1,263 @@
+#include "support/zk_ask.h"
+
+#include "support/boot_clock.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace baton::test {
+namespace {
+
+constexpr const char* kNotServing = "This ZooKeeper instance is not currently serving requests";
+
+// A connection whose every call ends in time; then it is dead.
+class Dial {
+ public:
+  Dial(const std::string& server, std::chrono::milliseconds limit) : limit_(limit) {
+    const auto colon = server.rfind(':');
+    addrinfo hints{};
+    hints.ai_family = AF_INET;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (colon == server.npos || ::getaddrinfo(server.substr(0, colon).c_str(),
+                                              server.substr(colon + 1).c_str(), &hints, &found)) {
+      return;
+    }
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    alive_ = ::connect(fd_, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS;
+    ::freeaddrinfo(found);
+  }
+  ~Dial() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Dial(const Dial&) = delete;
+  Dial& operator=(const Dial&) = delete;
+
+  bool send(std::string_view bytes) {
+    while (!bytes.empty() && wait(POLLOUT)) {
+      const auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (n <= 0) break;
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return bytes.empty();
+  }
+
+  // nullopt: it failed or took too long; empty: the end.
+  std::optional<std::string> some() {
+    while (wait(POLLIN)) {
+      std::array<char, 16384> buffer;
+      const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (n < 0) break;
+      return std::string(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return std::nullopt;
+  }
+
+  // A message of the client protocol without its length.
+  std::optional<std::string> message() {
+    for (;;) {
+      if (buffer_.size() >= 4) {
+        std::size_t size = 0;
+        for (int i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(buffer_[i]);
+        if (buffer_.size() - 4 >= size) {
+          std::string body = buffer_.substr(4, size);
+          buffer_.erase(0, 4 + size);
+          return body;
+        }
+      }
+      const auto more = some();
+      if (!more || more->empty()) return std::nullopt;
+      buffer_ += *more;
+    }
+  }
+
+ private:
+  bool wait(short events) {
+    const auto left = limit_ - watch_.elapsed();
+    if (!alive_ || left.count() <= 0) return false;
+    pollfd p{fd_, events, 0};
+    return ::poll(&p, 1, static_cast<int>(left.count())) > 0;
+  }
+
+  const Stopwatch watch_;
+  const std::chrono::milliseconds limit_;
+  int fd_ = -1;
+  bool alive_ = false;
+  std::string buffer_;
+};
+
+template <class Integer>
+void put(std::string& out, Integer value) {
+  for (int shift = 8 * sizeof value - 8; shift >= 0; shift -= 8) {
+    out.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> shift & 0xff));
+  }
+}
+
+std::string with_length(const std::string& body) {
+  std::string all;
+  put(all, static_cast<std::int32_t>(body.size()));
+  return all + body;
+}
+
+// java.util.Random seeded with the id and a constant, as ZooKeeperServer.generatePasswd() does.
+std::string password_of(std::int64_t session) {
+  constexpr std::uint64_t kFactor = 0x5DEECE66DULL;
+  constexpr std::uint64_t kMask = (1ULL << 48) - 1;
+  std::uint64_t seed = (static_cast<std::uint64_t>(session) ^ 0xB3415C00ULL ^ kFactor) & kMask;
+  std::string bytes;
+  while (bytes.size() < 16) {
+    seed = (seed * kFactor + 0xB) & kMask;
+    for (int shift = 16; shift < 48; shift += 8) {
+      bytes.push_back(static_cast<char>(seed >> shift & 0xff));
+    }
+  }
+  return bytes;
+}
+
+std::int64_t session_at(const std::string& text, std::size_t at) {
+  return static_cast<std::int64_t>(std::strtoull(text.c_str() + at, nullptr, 16));
+}
+
+// What follows "name=" in a line of `cons`.
+std::string field(const std::string& line, const std::string& name) {
+  for (const char before : {'(', ','}) {
+    const std::string key = before + name + "=";
+    const auto at = line.find(key);
+    if (at == line.npos) continue;
+    const auto begin = at + key.size();
+    return line.substr(begin, line.find_first_of(",)", begin) - begin);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string four_letter(const std::string& server, const std::string& word,
+                        std::chrono::milliseconds limit) {
+  Dial dial(server, limit);
+  std::string answer;
+  if (!dial.send(word)) return {};
+  for (;;) {
+    const auto more = dial.some();
+    if (!more) return {};
+    if (more->empty()) return answer;
+    answer += *more;
+    // Asked too early, 3.8 says so and sometimes fails to hang up (a null pointer in its close).
+    if (answer.find(kNotServing) != answer.npos) return answer;
+  }
+}
+
+std::map<std::string, std::string> parse_mntr(const std::string& text) {
+  std::map<std::string, std::string> table;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto tab = line.find('\t');
+    if (tab != line.npos) table[line.substr(0, tab)] = line.substr(tab + 1);
+  }
+  return table;
+}
+
+ZkDump parse_dump(const std::string& text) {
+  enum class Part { kBefore, kSessions, kEphemerals, kAfter } part = Part::kBefore;
+  ZkDump dump;
+  std::int64_t owner = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("SessionTracker dump")) {
+      part = Part::kSessions;
+    } else if (line.starts_with("ephemeral nodes dump")) {
+      part = Part::kEphemerals;
+    } else if (line.starts_with("Connections dump")) {
+      part = Part::kAfter;
+    } else if (const auto at = line.find_first_not_of(" \t"); at == line.npos) {
+      continue;
+    } else if (part == Part::kSessions && line.compare(at, 2, "0x") == 0) {
+      dump.sessions.insert(session_at(line, at));
+    } else if (part == Part::kEphemerals && line.compare(at, 2, "0x") == 0) {
+      owner = session_at(line, at);
+      dump.ephemerals[owner];
+    } else if (part == Part::kEphemerals && line[at] == '/') {
+      dump.ephemerals[owner].insert(line.substr(at));
+    }
+  }
+  return dump;
+}
+
+std::map<std::string, std::set<std::int64_t>> parse_wchp(const std::string& text) {
+  std::map<std::string, std::set<std::int64_t>> watches;
+  std::string path;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('/')) {
+      path = line;
+    } else if (line.starts_with("\t0x")) {
+      watches[path].insert(session_at(line, 1));
+    }
+  }
+  return watches;
+}
+
+std::vector<ZkConnection> parse_cons(const std::string& text) {
+  std::vector<ZkConnection> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto slash = line.find('/');
+    const auto bracket = line.find('[');
+    if (slash == line.npos || bracket == line.npos || bracket < slash) continue;
+    ZkConnection c;
+    c.peer = line.substr(slash + 1, bracket - slash - 1);
+    const std::string session = field(line, "sid");
+    if (!session.empty()) c.session = session_at(session, 0);
+    c.received = std::strtoull(field(line, "recved").c_str(), nullptr, 10);
+    c.sent = std::strtoull(field(line, "sent").c_str(), nullptr, 10);
+    c.last_operation = field(line, "lop");
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+bool end_session(const std::string& server, std::int64_t session, std::chrono::milliseconds limit) {
+  std::string connect;
+  put(connect, std::int32_t{0});       // protocol
+  put(connect, std::int64_t{0});       // last zxid seen
+  put(connect, std::int32_t{10'000});  // timeout
+  put(connect, session);
+  put(connect, std::int32_t{16});
+  connect += password_of(session);
+  connect.push_back(0);  // not read-only
+  std::string close;
+  put(close, std::int32_t{1});    // xid
+  put(close, std::int32_t{-11});  // close session
+  // In one go, and again: a client at the same server takes its session back when it can.
+  const std::string both = with_length(connect) + with_length(close);
+  for (const Stopwatch watch; watch.elapsed() < limit;) {
+    Dial dial(server, limit - watch.elapsed());
+    if (!dial.send(both)) continue;
+    const auto accepted = dial.message();
+    if (!accepted || accepted->size() < 16) continue;
+    const auto id = accepted->substr(8, 8);
+    if (std::all_of(id.begin(), id.end(), [](char c) { return c == 0; })) return true;
+    if (dial.message()) return true;
+  }
+  return false;
+}
+
+std::string session_text(std::int64_t session) {
+  std::ostringstream out;
+  out << "0x" << std::hex << static_cast<std::uint64_t>(session);
+  return out.str();
+}
+
+}  // namespace baton::test

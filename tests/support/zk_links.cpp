@@ -1,0 +1,94 @@
+#include "support/zk_links.h"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace baton::test {
+namespace {
+
+// A follower tries again if a leader that is just elected refuses its connection, but looks for
+// another one, for ten ticks, if it accepts and then drops it: which a proxy does in its name.
+constexpr std::chrono::milliseconds kPatience{1000};
+
+// The first message of an election connection: version, server id, length, "127.0.0.1:port" of the
+// sender. A server with a larger id hangs up on a smaller one and connects to the address it has
+// just been told, not to the one in its configuration: it has to be told the port of the proxy.
+Proxy::Rewrite announce(std::uint16_t real, std::uint16_t proxied) {
+  return [=](std::string_view so_far) -> std::optional<std::string> {
+    constexpr std::size_t kHead = 8 + 8 + 4;
+    if (so_far.size() < kHead) return std::nullopt;
+    std::size_t size = 0;
+    for (std::size_t i = 16; i < kHead; ++i) {
+      size = size << 8 | static_cast<unsigned char>(so_far[i]);
+    }
+    if (so_far.size() < kHead + size) return std::nullopt;
+    std::string address(so_far.substr(kHead, size));
+    const std::string old = ":" + std::to_string(real);
+    if (const auto at = address.find(old); at != address.npos) {
+      address.replace(at, old.size(), ":" + std::to_string(proxied));
+    }
+    std::string all(so_far.substr(0, 16));
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      all.push_back(static_cast<char>(address.size() >> shift & 0xff));
+    }
+    return all + address + std::string(so_far.substr(kHead + size));
+  };
+}
+
+}  // namespace
+
+void ZkLink::stall() const {
+  stall(a_);
+  stall(b_);
+}
+
+void ZkLink::blackhole() const {
+  blackhole(a_);
+  blackhole(b_);
+}
+
+Direction ZkLink::direction(int from) const {
+  if (from != a_ && from != b_) throw std::invalid_argument("link: not one of its servers");
+  return from == a_ ? Direction::kToServer : Direction::kToClient;
+}
+
+ZkLinks::ZkLinks(const std::vector<Ports>& servers) {
+  const int count = static_cast<int>(servers.size());
+  for (int a = 0; a < count; ++a) {
+    for (int b = a + 1; b < count; ++b) {
+      const Ports& at_a = servers[static_cast<std::size_t>(a)];
+      const Ports& at_b = servers[static_cast<std::size_t>(b)];
+      auto proxy = std::make_unique<Proxy>();
+      const Ports to_b{proxy->add_route(at_b.quorum, false, kPatience),
+                       proxy->add_route(at_b.election, false, kPatience)};
+      const Ports to_a{proxy->add_route(at_a.quorum, true, kPatience),
+                       proxy->add_route(at_a.election, true, kPatience)};
+      proxy->rewrite_start(to_b.election, announce(at_a.election, to_a.election));
+      proxy->rewrite_start(to_a.election, announce(at_b.election, to_b.election));
+      entries_[{a, b}] = to_b;
+      entries_[{b, a}] = to_a;
+      proxies_[{a, b}] = std::move(proxy);
+    }
+  }
+}
+
+ZkLink ZkLinks::link(int a, int b) const {
+  if (a > b) std::swap(a, b);
+  return {*proxies_.at({a, b}), a, b};
+}
+
+std::vector<ZkLink> ZkLinks::links_of(int server) const {
+  std::vector<ZkLink> all;
+  for (const auto& [pair, proxy] : proxies_) {
+    if (pair.first == server || pair.second == server) all.push_back(link(pair.first, pair.second));
+  }
+  return all;
+}
+
+void ZkLinks::heal_all() const {
+  for (const auto& [pair, proxy] : proxies_) proxy->heal();
+}
+
+}  // namespace baton::test

@@ -1,0 +1,206 @@
+// Faults between servers: that they are in force, and what ZooKeeper makes of them.
+#include "support/eventually.h"
+#include "support/zk_server.h"
+#include "support/zk_test_client.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace baton::test {
+namespace {
+
+ZkOptions linked() {
+  ZkOptions options;
+  options.servers = 3;
+  options.tick = 500ms;  // so a follower gives up after 2.5 s
+  options.peer_proxies = true;
+  return options;
+}
+
+void report(const std::string& what, std::chrono::milliseconds time) {
+  std::cout << "[          ] " << what << " after " << time.count() << " ms" << std::endl;
+}
+
+// The quorum and election ports on which the servers really listen.
+std::set<unsigned> real_ports(const ZkEnsemble& zk) {
+  std::set<unsigned> ports;
+  for (int i = 0; i < zk.size(); ++i) {
+    std::ifstream in(std::filesystem::path(zk.log(i)).replace_filename("zoo.cfg"));
+    const std::string own = "server." + std::to_string(i + 1) + "=127.0.0.1:";
+    for (std::string line; std::getline(in, line);) {
+      if (!line.starts_with(own)) continue;
+      unsigned quorum = 0;
+      unsigned election = 0;
+      char colon = 0;
+      std::istringstream(line.substr(own.size())) >> quorum >> colon >> election;
+      ports.insert({quorum, election});
+    }
+  }
+  EXPECT_EQ(ports.size(), 6U);
+  return ports;
+}
+
+std::set<std::string> own_sockets() {
+  std::set<std::string> inodes;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target = std::filesystem::read_symlink(fd, gone);
+    if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
+  }
+  return inodes;
+}
+
+// Connections to those ports that were not opened by this process.
+int bypasses(const std::set<unsigned>& ports) {
+  const auto ours = own_sockets();
+  int count = 0;
+  std::ifstream in("/proc/net/tcp");
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string number, local, remote, state, queues, timer, retransmits, uid, timeout, inode;
+    words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid >>
+        timeout >> inode;
+    const auto port = std::stoul(remote.substr(remote.find(':') + 1), nullptr, 16);
+    if (state == "01" && ports.contains(static_cast<unsigned>(port)) && !ours.contains(inode)) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+class ZkLinksTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!zk_installed()) GTEST_SKIP() << "no ZooKeeper on this machine";
+  }
+};
+
+TEST_F(ZkLinksTest, AllThatServersSayToEachOtherPassesTheProxies) {
+  ZkEnsemble zk(linked());
+  report("3 servers ready", zk.start_time());
+  const auto ports = real_ports(zk);
+  EXPECT_EQ(bypasses(ports), 0);
+  // A server that comes back is called back by those of larger numbers.
+  for (int i = 0; i < zk.size(); ++i) {
+    zk.restart(i);
+    zk.wait_synced();
+    EXPECT_EQ(bypasses(ports), 0) << "after the restart of " << i;
+  }
+  for (const auto& [a, b] : {std::pair{0, 1}, {0, 2}, {1, 2}}) {
+    EXPECT_GT(zk.link(a, b).bytes(a), 0U);
+    EXPECT_GT(zk.link(b, a).bytes(b), 0U);
+    EXPECT_GT(zk.link(a, b).connections(), 0);
+  }
+}
+
+TEST_F(ZkLinksTest, AFollowerThatTheLeaderCannotHearServesOnForAWhile) {
+  ZkEnsemble zk(linked());
+  const int leader = zk.leader();
+  const int follower = zk.a_follower();
+  ZkTestClient client(zk.host(follower), 8s);
+  ASSERT_EQ(client.create("/n"), ZOK);
+  ASSERT_EQ(zk.number(leader, "zk_synced_followers"), 2);
+
+  const auto link = zk.link(leader, follower);
+  const Stopwatch watch;
+  link.blackhole(follower);
+  const auto before = link.bytes(follower);
+  EXPECT_EQ(client.exists("/n"), ZOK);
+  EXPECT_EQ(zk.number(leader, "zk_synced_followers"), 2);
+  EXPECT_TRUE(eventually("pings lost", [&] { return link.bytes(follower) > before; }));
+  EXPECT_EQ(client.exists("/n"), ZOK);
+  EXPECT_EQ(client.disconnects(), 0);
+
+  EXPECT_TRUE(eventually("leader misses the follower",
+                         [&] { return zk.number(leader, "zk_synced_followers") == 1; }));
+  report("the leader gave the follower up", watch.elapsed());
+  EXPECT_GE(watch.elapsed(), 1s);
+  EXPECT_TRUE(eventually("follower stops to serve", [&] { return !zk.serving(follower); }));
+  report("the follower stopped serving", watch.elapsed());
+  EXPECT_EQ(zk.leader(), leader);
+
+  link.heal();
+  zk.wait_serving(follower);
+  report("the follower served again", watch.elapsed());
+  EXPECT_TRUE(eventually("client back", [&] { return client.exists("/n") == ZOK; }));
+}
+
+TEST_F(ZkLinksTest, AFollowerCutOffBothWaysServesOldNewsUntilItGivesUp) {
+  ZkEnsemble zk(linked());
+  const int leader = zk.leader();
+  const int follower = zk.a_follower();
+  ZkTestClient at_follower(zk.host(follower), 8s);
+  ZkTestClient at_leader(zk.host(leader), 8s);
+  ASSERT_EQ(at_follower.create("/before"), ZOK);
+  const Stopwatch watch;
+  zk.isolate(follower);
+  ASSERT_EQ(at_leader.create("/after"), ZOK);
+  EXPECT_EQ(at_follower.exists("/before"), ZOK);
+  EXPECT_EQ(at_follower.exists("/after"), ZNONODE);
+  EXPECT_TRUE(eventually("follower gives up", [&] { return !zk.serving(follower); }));
+  report("the follower stopped serving", watch.elapsed());
+  EXPECT_GE(watch.elapsed(), 1s);
+  zk.heal_all();
+  zk.wait_synced();
+  report("all in step", watch.elapsed());
+  EXPECT_TRUE(eventually("news", [&] { return at_follower.exists("/after") == ZOK; }));
+}
+
+TEST_F(ZkLinksTest, AnIsolatedLeaderIsReplacedAndLaterFollows) {
+  ZkEnsemble zk(linked());
+  const int old = zk.leader();
+  const Stopwatch watch;
+  zk.isolate(old);
+  EXPECT_TRUE(zk.serving(old));
+  const int next = zk.leader_after(old);
+  report("another one led", watch.elapsed());
+  EXPECT_TRUE(eventually("old leader gives up", [&] { return !zk.serving(old); }));
+  report("the old one had stopped", watch.elapsed());
+  EXPECT_EQ(zk.leader(), next);
+  const Stopwatch healing;
+  zk.heal_all();
+  zk.wait_serving(old);
+  report("the old one followed, healed", healing.elapsed());
+  EXPECT_EQ(zk.mntr(old)["zk_server_state"], "follower");
+  EXPECT_EQ(zk.leader(), next);
+}
+
+TEST_F(ZkLinksTest, AShortStallChangesNothing) {
+  ZkEnsemble zk(linked());
+  const int leader = zk.leader();
+  const int follower = zk.a_follower();
+  ZkTestClient client(zk.host(follower), 8s);
+  const auto link = zk.link(follower, leader);
+  link.stall(follower);
+  const auto before = link.bytes(follower);
+  ASSERT_EQ(client.create_later("/n"), ZOK);
+  EXPECT_TRUE(eventually("request held", [&] { return link.bytes(follower) > before; }));
+  link.resume(follower);
+  EXPECT_EQ(client.exists("/n"), ZOK);
+  EXPECT_EQ(client.disconnects(), 0);
+  EXPECT_EQ(zk.leader(), leader);
+}
+
+TEST_F(ZkLinksTest, ResetConnectionsAreMadeAgain) {
+  ZkEnsemble zk(linked());
+  const int leader = zk.leader();
+  const int follower = zk.a_follower();
+  const auto link = zk.link(leader, follower);
+  link.reset();
+  EXPECT_TRUE(eventually("follower notices",
+                         [&] { return zk.number(leader, "zk_synced_followers") == 1; }));
+  EXPECT_TRUE(
+      eventually("follower back", [&] { return zk.number(leader, "zk_synced_followers") == 2; }));
+  EXPECT_EQ(zk.leader(), leader);
+}
+
+}  // namespace
+}  // namespace baton::test

@@ -1,0 +1,278 @@
+#include "support/zk_relay.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::test {
+namespace {
+
+constexpr std::size_t kMostHeld = 64U << 20;  // per direction; then TCP holds the sender back
+constexpr std::chrono::milliseconds kRetry{5};
+
+}  // namespace
+
+void close_hard(int fd) {
+  const linger now{1, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  ::close(fd);
+}
+
+Relay::Relay(RelayState& state, int epoll, int fd, const Route& route)
+    : state_(state),
+      epoll_(epoll),
+      target_(route.target),
+      patience_ends_(RelayClock::now() + route.patience),
+      fd_{fd, -1} {
+  pipe_[0].direction = route.reversed ? Direction::kToClient : Direction::kToServer;
+  pipe_[1].direction = reverse(pipe_[0].direction);
+  pipe_[0].rewrite = route.rewrite;
+  watch(fd);
+  connect_target();
+}
+
+// Edges only: an end that is held back must not wake us again and again.
+void Relay::watch(int fd) const {
+  const int yes = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  e.data.fd = fd;
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e);
+}
+
+void Relay::connect_target() {
+  retry_.reset();
+  fd_[1] = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd_[1] < 0) return refused();
+  sockaddr_in a{};
+  a.sin_family = AF_INET;
+  a.sin_port = htons(target_);
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(fd_[1], reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0 ||
+      errno == EINPROGRESS) {
+    return watch(fd_[1]);
+  }
+  refused();
+}
+
+// Nobody there: tried again for a while, then news that passes through the faults of its direction
+// like any other.
+void Relay::refused() {
+  refused_ = false;
+  close_side(1, false);
+  if (RelayClock::now() < patience_ends_) {
+    retry_ = RelayClock::now() + kRetry;
+    return;
+  }
+  pipe_[0].receiver_gone = true;
+  ended(pipe_[1], End::kReset);
+}
+
+void Relay::mark(std::size_t side, std::uint32_t events) {
+  constexpr std::uint32_t kEnd = EPOLLHUP | EPOLLERR;
+  if (side == 1 && !connected_) {
+    refused_ = (events & kEnd) != 0;
+    connected_ = !refused_ && (events & EPOLLOUT) != 0;
+    if (!connected_) return;
+  }
+  if ((events & (EPOLLIN | EPOLLRDHUP | kEnd)) != 0) pipe_[side].readable = true;
+  if ((events & (EPOLLOUT | kEnd)) != 0) pipe_[1 - side].writable = true;
+}
+
+bool Relay::pump() {
+  if (refused_) refused();
+  if (retry_ && *retry_ <= RelayClock::now()) connect_target();
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t k = 0; k < 2; ++k) {
+      moved |= receive(k);
+      moved |= forward(k);
+    }
+  }
+  return !over();
+}
+
+bool Relay::receive(std::size_t k) {
+  Pipe& p = pipe_[k];
+  if (!p.readable || p.end != End::kNone || p.held >= kMostHeld) return false;
+  std::array<char, 65536> buffer;
+  const auto n = ::recv(fd_[k], buffer.data(), buffer.size(), 0);
+  if (n < 0 && errno == EINTR) return true;
+  if (n < 0 && errno == EAGAIN) {
+    p.readable = false;
+    return false;
+  }
+  if (n > 0) {
+    take(k, std::string_view(buffer.data(), static_cast<std::size_t>(n)));
+  } else {
+    ended(p, n == 0 ? End::kFin : End::kReset);
+  }
+  return true;
+}
+
+void Relay::ended(Pipe& p, End end) {
+  p.end = end;
+  p.end_due = RelayClock::now() + fault(p).delay;
+  if (dropping(p)) p.lost = true;
+}
+
+void Relay::take(std::size_t k, std::string_view data) {
+  Pipe& p = pipe_[k];
+  Fault& f = fault(p);
+  const std::size_t direction = RelayState::index(p.direction);
+  state_.bytes[direction] += data.size();
+  std::size_t keep = data.size();
+  bool cut = false;
+  if (f.bytes_left) {
+    cut = data.size() >= *f.bytes_left;
+    if (cut) keep = *f.bytes_left;
+    *f.bytes_left -= keep;
+  }
+  std::size_t at = 0;
+  while (const std::size_t used = p.scanner.next(data.substr(at))) {
+    at += used;
+    ++state_.frames[direction];
+    const ZkFrame& frame = p.scanner.frame();
+    if (cut || f.frames_left == 0 || (f.filter && !f.filter(frame))) continue;
+    if (--f.frames_left > 0) continue;
+    cut = true;
+    keep = f.deliver ? at : at - std::min(at, frame.size + 4);
+  }
+  put(p, std::string(data.substr(0, keep)));
+  if (!cut) return;
+  f.disarm();
+  sever(k);
+}
+
+void Relay::put(Pipe& p, std::string data) {
+  if (dropping(p)) {
+    p.lost = true;
+    return;
+  }
+  if (p.receiver_gone) return;
+  if (p.rewrite) {
+    p.start += data;
+    auto rewritten = p.rewrite(p.start);
+    if (!rewritten) return;
+    p.rewrite = nullptr;
+    data = std::move(*rewritten);
+  }
+  p.held += data.size();
+  if (!data.empty()) p.queue.push_back({std::move(data), 0, RelayClock::now() + fault(p).delay});
+}
+
+// The sender is cut off; the receiver still gets what was kept, then an end. Its side stays until
+// it closes: a reset because of an answer that nobody reads could overtake the request.
+void Relay::sever(std::size_t k) {
+  severed_ = true;
+  ended(pipe_[k], End::kFin);
+  pipe_[1 - k].receiver_gone = true;
+  close_side(k, false);
+}
+
+bool Relay::forward(std::size_t k) {
+  Pipe& p = pipe_[k];
+  const Fault& f = fault(p);
+  if (f.stalled || dropping(p)) return false;
+  if (p.receiver_gone) {
+    p.queue.clear();
+    p.held = 0;
+    return false;
+  }
+  const bool moved = flush(p, fd_[1 - k]);
+  if (p.end == End::kNone || p.end_told || !p.queue.empty() || !f.due(p.end_due)) return moved;
+  if (k == 0 && !connected_) return moved;
+  p.end_told = true;
+  if (p.end == End::kFin) {
+    ::shutdown(fd_[1 - k], SHUT_WR);
+  } else {
+    close(true);
+  }
+  return true;
+}
+
+bool Relay::flush(Pipe& p, int to) {
+  bool moved = false;
+  while (p.writable && !p.queue.empty() && fault(p).due(p.queue.front().due)) {
+    Chunk& chunk = p.queue.front();
+    const auto n =
+        ::send(to, chunk.bytes.data() + chunk.sent, chunk.bytes.size() - chunk.sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {
+      p.writable = false;
+      return moved;
+    }
+    moved = true;
+    if (n < 0) {  // its own end is about to be read, and goes the other way
+      p.receiver_gone = true;
+      return moved;
+    }
+    chunk.sent += static_cast<std::size_t>(n);
+    p.held -= static_cast<std::size_t>(n);
+    if (chunk.sent == chunk.bytes.size()) p.queue.pop_front();
+  }
+  return moved;
+}
+
+// Both peers have closed, and what is left can reach nobody.
+bool Relay::over() const {
+  return std::all_of(pipe_.begin(), pipe_.end(), [this](const Pipe& p) {
+    const bool held = fault(p).stalled || dropping(p);
+    return p.end != End::kNone && (p.end_told || p.receiver_gone || held);
+  });
+}
+
+std::optional<RelayClock::time_point> Relay::next_due() const {
+  std::optional<RelayClock::time_point> first = retry_;
+  for (const auto& p : pipe_) {
+    const Fault& f = fault(p);
+    if (f.stalled || dropping(p) || f.delay.count() == 0 || p.receiver_gone) continue;
+    std::optional<RelayClock::time_point> due;
+    if (!p.queue.empty()) {
+      if (p.writable) due = p.queue.front().due;
+    } else if (p.end != End::kNone && !p.end_told) {
+      due = p.end_due;
+    }
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
+}
+
+void Relay::drop(Direction direction) {
+  for (auto& p : pipe_) {
+    if (p.direction != direction) continue;
+    const bool end_held = p.end != End::kNone && !p.end_told;
+    if (!p.queue.empty() || !p.start.empty() || end_held) p.lost = true;
+    p.queue.clear();
+    p.held = 0;
+  }
+}
+
+void Relay::close(bool hard) {
+  retry_.reset();
+  for (std::size_t k = 0; k < 2; ++k) {
+    close_side(k, hard);
+    pipe_[k].receiver_gone = true;
+    if (pipe_[k].end == End::kNone) pipe_[k].end = End::kReset;
+  }
+}
+
+void Relay::close_side(std::size_t k, bool hard) {
+  if (fd_[k] < 0) return;
+  if (hard) {
+    close_hard(fd_[k]);
+  } else {
+    ::close(fd_[k]);
+  }
+  fd_[k] = -1;
+}
+
+}  // namespace baton::test

@@ -1,0 +1,139 @@
+// One connection through a Proxy, and the faults that act on it. For proxy.cpp only.
+#pragma once
+
+#include "support/proxy.h"
+#include "support/zk_frames.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::test {
+
+using RelayClock = std::chrono::steady_clock;
+
+// What is wrong with one direction.
+struct Fault {
+  bool stalled = false;
+  bool dropped = false;
+  std::chrono::milliseconds delay{0};
+  // A cut that waits for its moment: bytes or messages still to come.
+  std::optional<std::size_t> bytes_left;
+  int frames_left = 0;
+  bool deliver = false;
+  ZkFrameFilter filter;
+
+  bool armed() const { return bytes_left || frames_left > 0; }
+  void disarm() {
+    bytes_left.reset();
+    frames_left = 0;
+  }
+  bool due(RelayClock::time_point t) const { return delay.count() == 0 || t <= RelayClock::now(); }
+};
+
+// All that the connections of a proxy share, by direction.
+struct RelayState {
+  std::array<Fault, 2> faults;
+  std::array<std::atomic<std::uint64_t>, 2> bytes{};
+  std::array<std::atomic<std::uint64_t>, 2> frames{};
+
+  static std::size_t index(Direction d) { return d == Direction::kToServer ? 0 : 1; }
+  Fault& fault(Direction d) { return faults[index(d)]; }
+};
+
+// What a port of the proxy leads to; Proxy::add_route() says what it means.
+struct Route {
+  std::uint16_t port;
+  std::uint16_t target;
+  bool reversed;
+  std::chrono::milliseconds patience;
+  Proxy::Rewrite rewrite;
+};
+
+// Side 0 connected to us, side 1 is the target. Owns both sockets. Belongs to one thread.
+class Relay {
+ public:
+  // `fd` is accepted; connects to the target. Has its sockets watched by `epoll`.
+  Relay(RelayState& state, int epoll, int fd, const Route& route);
+  ~Relay() { close(false); }
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  int fd(std::size_t side) const { return fd_[side]; }
+
+  // epoll (edges) has said this of a side.
+  void mark(std::size_t side, std::uint32_t events);
+  // Moves all that can be moved now. False: the connection is over.
+  bool pump();
+  // When to pump although nothing has happened.
+  std::optional<RelayClock::time_point> next_due() const;
+
+  void close(bool hard);
+  // What it holds in this direction is lost.
+  void drop(Direction direction);
+  bool lost() const { return pipe_[0].lost || pipe_[1].lost; }
+  // A cut has closed one side; the other one does not know yet.
+  bool severed() const { return severed_; }
+
+ private:
+  struct Chunk {
+    std::string bytes;
+    std::size_t sent = 0;
+    RelayClock::time_point due;
+  };
+  enum class End { kNone, kFin, kReset };
+  // One direction; pipe k reads side k.
+  struct Pipe {
+    Direction direction = Direction::kToServer;
+    bool readable = false;
+    bool writable = false;
+    std::deque<Chunk> queue;
+    std::size_t held = 0;
+    End end = End::kNone;  // the sender has closed
+    RelayClock::time_point end_due;
+    bool end_told = false;
+    bool receiver_gone = false;
+    bool lost = false;  // something was dropped
+    ZkFrameScanner scanner;
+    Proxy::Rewrite rewrite;
+    std::string start;  // waits for `rewrite`
+  };
+
+  Fault& fault(const Pipe& p) const { return state_.fault(p.direction); }
+  // A stream with a hole in it is not taken up again.
+  bool dropping(const Pipe& p) const { return p.lost || fault(p).dropped; }
+  void watch(int fd) const;
+  void connect_target();
+  void refused();
+  bool receive(std::size_t k);
+  void take(std::size_t k, std::string_view data);
+  void put(Pipe& p, std::string data);
+  void ended(Pipe& p, End end);
+  bool forward(std::size_t k);
+  bool flush(Pipe& p, int to);
+  void sever(std::size_t k);
+  bool over() const;
+  void close_side(std::size_t k, bool hard);
+
+  RelayState& state_;
+  const int epoll_;
+  const std::uint16_t target_;
+  const RelayClock::time_point patience_ends_;
+  std::array<int, 2> fd_;
+  bool connected_ = false;  // with the target
+  bool refused_ = false;    // by the target, just now
+  std::optional<RelayClock::time_point> retry_;
+  std::array<Pipe, 2> pipe_;
+  bool severed_ = false;
+};
+
+// Closes with a reset: the peer reads an error, not an end.
+void close_hard(int fd);
+
+}  // namespace baton::test

@@ -1,0 +1,345 @@
+#include "support/zk_server.h"
+
+#include "support/boot_clock.h"
+#include "support/eventually.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace baton::test {
+namespace {
+
+constexpr const char* kClassPath = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar";
+
+std::string class_path() {
+  const char* given = std::getenv("BATON_TEST_ZK_CLASSPATH");
+  return given != nullptr && *given != '\0' ? given : kClassPath;
+}
+
+bool in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+// Between questions to a server; each is a connection and a line in its log.
+void ask_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+std::string loopback(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+
+// By a process that does not know our leases.
+struct PortTaken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace
+
+std::optional<std::string> zk_from_environment() {
+  const char* given = std::getenv("BATON_TEST_ZK");
+  if (given == nullptr || *given == '\0') return std::nullopt;
+  return given;
+}
+
+bool zk_installed() {
+  const std::string first = class_path().substr(0, class_path().find(':'));
+  const bool wildcard = first.ends_with('*');
+  return in_path("java") && (wildcard || std::filesystem::exists(first));
+}
+
+ZkEnsemble::ZkEnsemble(ZkOptions options) : options_(std::move(options)) {
+  if (options_.servers != 1 && options_.servers != 3) {
+    throw std::invalid_argument("ZkEnsemble: 1 or 3 servers");
+  }
+  for (int attempt = 1;; ++attempt) {
+    try {
+      prepare();
+      const Stopwatch watch;
+      for (const auto& server : servers_) server->process->start();
+      wait_for("all servers to serve", [this] {
+        for (int i = 0; i < size(); ++i) check_running(i);
+        return all_synced();
+      });
+      start_time_ = watch.elapsed();
+      return;
+    } catch (const PortTaken&) {
+      if (attempt == 3) throw;
+    }
+  }
+}
+
+ZkEnsemble::~ZkEnsemble() = default;
+
+// Directories, ports and configurations, all new.
+void ZkEnsemble::prepare() {
+  servers_.clear();
+  links_.reset();
+  std::vector<ZkLinks::Ports> ports;
+  for (int i = 0; i < size(); ++i) {
+    const auto& server = servers_.emplace_back(std::make_unique<Server>());
+    ports.push_back({server->quorum.port(), server->election.port()});
+  }
+  if (options_.peer_proxies) links_ = std::make_unique<ZkLinks>(ports);
+  for (int i = 0; i < size(); ++i) {
+    configure(i);
+    at(i).process = std::make_unique<ServerProcess>(command(i), at(i).dir / "log");
+  }
+}
+
+void ZkEnsemble::configure(int i) const {
+  const Server& server = at(i);
+  std::filesystem::create_directory(server.dir / "data");
+  std::ofstream(server.dir / "data/myid") << i + 1 << "\n";
+  std::ofstream out(server.dir / "zoo.cfg");
+  out << "tickTime=" << options_.tick.count() << "\n"
+      << "initLimit=" << options_.init_limit << "\n"
+      << "syncLimit=" << options_.sync_limit << "\n"
+      << "dataDir=" << (server.dir / "data") << "\n"
+      << "clientPort=" << server.client.port() << "\n"
+      << "clientPortAddress=127.0.0.1\n"
+      << "maxClientCnxns=0\n"
+      << "admin.enableServer=false\n"
+      << "4lw.commands.whitelist=*\n";
+  if (options_.min_session.count() > 0) {
+    out << "minSessionTimeout=" << options_.min_session.count() << "\n";
+  }
+  if (options_.max_session.count() > 0) {
+    out << "maxSessionTimeout=" << options_.max_session.count() << "\n";
+  }
+  for (int j = 0; size() > 1 && j < size(); ++j) {
+    ZkLinks::Ports entry{at(j).quorum.port(), at(j).election.port()};
+    if (links_ && j != i) entry = links_->entry(i, j);
+    out << "server." << j + 1 << "=127.0.0.1:" << entry.quorum << ":" << entry.election << "\n";
+  }
+  for (const auto& line : options_.config) out << line << "\n";
+}
+
+std::vector<std::string> ZkEnsemble::command(int i) const {
+  const Server& server = at(i);
+  std::vector<std::string> words{
+      "java", "-cp", class_path(),
+      // Quick to start, small, and no files outside of its directory.
+      "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
+      "-Djava.io.tmpdir=" + server.dir.path(), "-XX:ErrorFile=" + (server.dir / "hs_err.log"),
+      "-XX:+ExitOnOutOfMemoryError", "-Djava.net.preferIPv4Stack=true",
+      "-Dorg.slf4j.simpleLogger.showDateTime=true",
+      "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+      "-Dorg.slf4j.simpleLogger.showShortLogName=true",
+      // Not a line for each question of ours.
+      "-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=warn",
+      "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
+      "-Dzookeeper.fastleader.maxNotificationInterval=1600",
+      "-Dzookeeper.leader.maxTimeToWaitForEpoch=2000"};
+  words.insert(words.end(), options_.jvm.begin(), options_.jvm.end());
+  words.insert(words.end(),
+               {"org.apache.zookeeper.server.quorum.QuorumPeerMain", server.dir / "zoo.cfg"});
+  return words;
+}
+
+std::string ZkEnsemble::host(int i) const { return loopback(client_port(i)); }
+
+std::string ZkEnsemble::hosts() const {
+  std::string all;
+  for (int i = 0; i < size(); ++i) all += (i > 0 ? "," : "") + host(i);
+  return all;
+}
+
+void ZkEnsemble::kill(int i) { at(i).process->kill(); }
+
+void ZkEnsemble::start(int i, bool wait) {
+  at(i).process->start();
+  if (wait) wait_serving(i);
+}
+
+void ZkEnsemble::restart(int i) {
+  kill(i);
+  start(i);
+}
+
+void ZkEnsemble::pause(int i) { at(i).process->pause(); }
+void ZkEnsemble::resume(int i) { at(i).process->resume(); }
+
+std::optional<ZkEnsemble::Role> ZkEnsemble::role(int i) const {
+  Role found;
+  std::istringstream lines(four_letter(i, "srvr"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Mode: ")) found.mode = line.substr(6);
+    if (line.starts_with("Zxid: ")) found.zxid = std::strtoull(line.c_str() + 6, nullptr, 16);
+  }
+  // A server that looks for a leader answers, but names no mode.
+  if (found.mode.empty()) return std::nullopt;
+  return found;
+}
+
+std::optional<int> ZkEnsemble::find_leader(int except) const {
+  std::optional<int> best;
+  std::uint64_t best_epoch = 0;
+  for (int i = 0; i < size(); ++i) {
+    if (i == except || !awake(i)) continue;
+    const auto r = role(i);
+    if (!r || r->mode == "follower") continue;
+    if (best && r->zxid >> 32 <= best_epoch) continue;
+    best = i;
+    best_epoch = r->zxid >> 32;
+  }
+  return best;
+}
+
+int ZkEnsemble::leader() { return leader_after(-1); }
+
+int ZkEnsemble::leader_after(int old) {
+  std::optional<int> found;
+  wait_for("a leader", [&] { return (found = find_leader(old)).has_value(); });
+  return *found;
+}
+
+int ZkEnsemble::a_follower() {
+  std::optional<int> found;
+  wait_for("a follower", [&] {
+    for (int i = 0; i < size() && !found; ++i) {
+      if (!awake(i)) continue;
+      if (const auto r = role(i); r && r->mode == "follower") found = i;
+    }
+    return found.has_value();
+  });
+  return *found;
+}
+
+bool ZkEnsemble::serving(int i) { return role(i).has_value(); }
+
+void ZkEnsemble::wait_serving(int i) {
+  wait_for("server " + std::to_string(i) + " to serve", [&] {
+    check_running(i);
+    return serving(i);
+  });
+}
+
+void ZkEnsemble::wait_synced() {
+  wait_for("all servers to be in step", [this] { return all_synced(); });
+}
+
+bool ZkEnsemble::all_synced() const {
+  const auto leads = find_leader(-1);
+  const auto first = leads ? role(*leads) : std::nullopt;
+  if (!first) return false;
+  for (int i = 0; i < size(); ++i) {
+    if (i == *leads || !awake(i)) continue;
+    const auto r = role(i);
+    // Before the first change under a leader others may still show its predecessor's last one; but
+    // they have it, or would not serve.
+    const bool unchanged = (first->zxid & 0xffffffff) == 0;
+    if (!r || (r->zxid < first->zxid && !unchanged)) return false;
+  }
+  return true;
+}
+
+std::string ZkEnsemble::four_letter(int i, const std::string& word) const {
+  return test::four_letter(host(i), word);
+}
+
+std::int64_t ZkEnsemble::number(int i, const std::string& name) const {
+  const auto table = mntr(i);
+  const auto found = table.find(name);
+  return found == table.end() ? -1 : std::strtoll(found->second.c_str(), nullptr, 10);
+}
+
+std::map<std::string, std::set<std::int64_t>> ZkEnsemble::watches(int i) const {
+  return parse_wchp(four_letter(i, "wchp"));
+}
+
+std::optional<int> ZkEnsemble::server_of(std::int64_t session) const {
+  for (int i = 0; i < size(); ++i) {
+    if (!awake(i)) continue;
+    for (const auto& c : connections(i)) {
+      if (c.session == session) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+std::set<std::int64_t> ZkEnsemble::sessions() {
+  return parse_dump(four_letter(leader(), "dump")).sessions;
+}
+
+bool ZkEnsemble::session_exists(std::int64_t session) {
+  // One that ran out leaves the list at once, its nodes go a little later.
+  const auto dump = parse_dump(four_letter(leader(), "dump"));
+  return dump.sessions.contains(session) || dump.ephemerals.contains(session);
+}
+
+::testing::AssertionResult ZkEnsemble::wait_session_gone(std::int64_t session,
+                                                         std::chrono::milliseconds limit) {
+  return eventually_with(
+      "end of session " + session_text(session) + " at the server", limit,
+      [&] { return !session_exists(session); }, ask_pause);
+}
+
+::testing::AssertionResult ZkEnsemble::end_session(std::int64_t session) {
+  // Its client is not disturbed before the end if this is done elsewhere.
+  const auto there = server_of(session);
+  int by = leader();
+  for (int i = 0; i < size() && by == there; ++i) {
+    if (i != there && awake(i) && serving(i)) by = i;
+  }
+  if (!test::end_session(host(by), session)) {
+    return ::testing::AssertionFailure() << "server would not end " << session_text(session);
+  }
+  return wait_session_gone(session);
+}
+
+const ZkLinks& ZkEnsemble::links() const {
+  if (!links_) throw std::logic_error("ZkEnsemble: links need peer_proxies");
+  return *links_;
+}
+
+void ZkEnsemble::isolate(int i) const {
+  for (const auto& link : links().links_of(i)) link.blackhole();
+}
+
+std::string ZkEnsemble::tails() const {
+  std::string all;
+  for (int i = 0; i < size(); ++i) {
+    all += "server " + std::to_string(i) + " (" + host(i) + "):\n" + at(i).process->tail();
+  }
+  return all;
+}
+
+void ZkEnsemble::check_running(int i) const {
+  if (running(i)) return;
+  check_ports();
+  throw std::runtime_error("zookeeper: server " + std::to_string(i) + " has ended\n" + tails());
+}
+
+void ZkEnsemble::check_ports() const {
+  for (const auto& server : servers_) {
+    if (server->process->log_contains("Address already in use")) {
+      throw PortTaken("zookeeper: a port is taken\n" + tails());
+    }
+  }
+}
+
+template <class Predicate>
+void ZkEnsemble::wait_for(const std::string& what, Predicate predicate) const {
+  const Stopwatch watch;
+  for (auto look = std::chrono::milliseconds(2000); !predicate();) {
+    if (watch.elapsed() > look) {
+      look = watch.elapsed() + std::chrono::milliseconds(1000);
+      check_ports();
+    }
+    if (watch.elapsed() > kLong) {
+      throw std::runtime_error("zookeeper: waited " + std::to_string(watch.elapsed().count()) +
+                               " ms for " + what + "\n" + tails());
+    }
+    ask_pause();
+  }
+}
+
+}  // namespace baton::test
