@@ -63,6 +63,10 @@ void add_globals(CLI::App& app, Args& args, Durations& durations) {
   app.add_option("--password-file", args.password_file,
                  "Its first line is the password (or set BATON_PASSWORD)")
       ->type_name("FILE");
+  app.add_flag("--plaintext-auth", args.plaintext_auth,
+               "zk: the password may go over the network in the clear");
+  app.add_flag("--persistent-parents", args.persistent_parents,
+               "zk: lock directories stay when they are empty (kazoo needs it)");
 }
 
 CLI::App* add_command(CLI::App& app, const char* name, const char* text, const char* footer) {

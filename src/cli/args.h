@@ -18,6 +18,8 @@ struct Args {
   bool json = false;
   std::string cacert, cert, key;
   std::string user, password_file;
+  bool plaintext_auth = false;
+  bool persistent_parents = false;
   std::string label;  // empty: the library's default
   std::optional<std::chrono::milliseconds> session_timeout;
   std::optional<std::chrono::milliseconds> connect_timeout;

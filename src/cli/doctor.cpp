@@ -21,6 +21,7 @@
 #include "server_bugs.h"
 #include "store.h"
 #include "text.h"
+#include "zk_server.h"
 
 namespace baton::cli {
 
@@ -109,14 +110,23 @@ Json examine(Client& client) {
   Json warnings = Json::array();
   report["backend"] = session.backend;
   report["endpoint"] = session.endpoint;
-  report["server_version"] =
-      session.server_version.empty() ? Json(nullptr) : Json(session.server_version);
+  std::string version = session.server_version;
+  if (session.backend == "zk") {
+    const ZkServerFacts server = ask_zk_server(session.endpoint);
+    version = server.version;
+    if (!server.mode.empty()) report["server_mode"] = server.mode;
+    if (version.empty()) {
+      warnings.push_back(
+          "the server does not answer \"srvr\" (4lw.commands.whitelist): its version is unknown");
+    }
+  }
+  report["server_version"] = version.empty() ? Json(nullptr) : Json(version);
   const bool lease = session.timeout != std::chrono::milliseconds::max();
   report["session_timeout_ms"] = lease ? Json(session.timeout.count()) : Json(nullptr);
   report["inspect_us"] = look.count() / 1000;
   report["acquire_release_us"] = cycle.count() / 1000;
-  for (const std::string& bug : known_bugs(session.backend, session.server_version)) {
-    warnings.push_back("server " + session.server_version + ": " + bug);
+  for (const std::string& bug : known_bugs(session.backend, version)) {
+    warnings.push_back("server " + version + ": " + bug);
   }
   if (session.backend == "file") examine_directory(session.endpoint, report, warnings);
   report["warnings"] = std::move(warnings);
@@ -135,7 +145,9 @@ std::string for_people(const Json& report) {
   std::vector<std::vector<std::string>> rows{
       {"backend", text("backend")},
       {"endpoint", text("endpoint")},
-      {"server version", text("server_version")},
+      {"server version",
+       text("server_version") +
+           (report.contains("server_mode") ? ", " + text("server_mode") : std::string())},
       {"session timeout", report["session_timeout_ms"].is_null()
                               ? "none: a dead holder's lock is free at once"
                               : format_duration(std::chrono::milliseconds(

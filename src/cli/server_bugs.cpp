@@ -50,8 +50,20 @@ std::vector<std::string> known_bugs(std::string_view backend, std::string_view v
     }
     if (minor < 4) out.emplace_back("versions before 3.4 are not supported");
   }
-  if (backend == "zk" && major == 3 && minor < 5) {
-    out.emplace_back("versions before 3.5 are not supported");
+  if (backend == "zk" && major == 3) {
+    if (minor < 5) out.emplace_back("versions before 3.5 are not supported");
+    // Fixed in 3.8.4 and 3.9.2; the older lines end without it.
+    const bool loses = minor < 8 || (minor == 8 && patch < 4) || (minor == 9 && patch < 2);
+    if (minor >= 5 && loses) {
+      out.emplace_back(
+          "a follower that crashes while it catches up can lose transactions "
+          "(ZOOKEEPER-4785, fixed in 3.8.4 and 3.9.2)");
+    }
+    if (minor == 9 && patch == 3) {
+      out.emplace_back(
+          "a follower that was behind can lose transactions for the whole ensemble when it becomes "
+          "leader (ZOOKEEPER-4925, 3.9.3 only)");
+    }
   }
   return out;
 }

@@ -87,6 +87,8 @@ ClientOptions client_options(const Args& args) {
   if (args.password_file.empty() && std::getenv("BATON_PASSWORD") != nullptr) {
     options.credentials.password_env = "BATON_PASSWORD";
   }
+  options.zookeeper.plaintext_auth = args.plaintext_auth;
+  options.zookeeper.persistent_parents = args.persistent_parents;
   options.log = [](LogLevel level, std::string_view text) {
     if (level == LogLevel::warning) say("warning: " + std::string(text));
     if (level == LogLevel::error) say("error: " + std::string(text));

@@ -13,6 +13,7 @@
 #include "store.h"
 #include "support/fixture.h"
 #include "text.h"
+#include "zk_server.h"
 
 namespace baton::cli::test {
 namespace {
@@ -89,12 +90,32 @@ TEST(Held, OneDirectoryIsOneStoreHoweverItIsWritten) {
   EXPECT_NE(store_identity("file://" + base + "/baton-other"), plain);
 }
 
+TEST(ZkServer, SaysVersionAndMode) {
+  const auto facts = parse_srvr(
+      "Zookeeper version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on 2022-02-25\n"
+      "Latency min/avg/max: 0/1.5/9\nMode: follower\nNode count: 5\n");
+  EXPECT_EQ(facts.version, "3.8.0");
+  EXPECT_EQ(facts.mode, "follower");
+  EXPECT_EQ(parse_srvr("srvr is not executed because it is not in the whitelist.\n").version, "");
+  EXPECT_EQ(ask_zk_server("127.0.0.1:1").version, "");
+  EXPECT_EQ(ask_zk_server("nonsense").version, "");
+}
+
 TEST(ServerBugs, OldEtcdIsToldApartFromFixedEtcd) {
   EXPECT_FALSE(known_bugs("etcd", "3.4.23").empty());
   EXPECT_FALSE(known_bugs("etcd", "3.5.1").empty());
   EXPECT_TRUE(known_bugs("etcd", "3.5.30").empty());
   EXPECT_TRUE(known_bugs("etcd", "").empty());
   EXPECT_TRUE(known_bugs("file", "").empty());
+}
+
+TEST(ServerBugs, OldZooKeeperIsToldApartFromFixedZooKeeper) {
+  EXPECT_FALSE(known_bugs("zk", "3.4.14").empty());
+  EXPECT_FALSE(known_bugs("zk", "3.8.0").empty());
+  EXPECT_FALSE(known_bugs("zk", "3.9.3").empty());
+  EXPECT_TRUE(known_bugs("zk", "3.8.4").empty());
+  EXPECT_TRUE(known_bugs("zk", "3.9.4").empty());
+  EXPECT_TRUE(known_bugs("zk", "").empty());
 }
 
 class DefaultStore : public CliTest {};
