@@ -371,15 +371,16 @@ void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
     }
   }
   if (code == ZOK) return;
-  // Refused: the C client will not call back.
-  core.loop->defer([self = core_, id, code] {
-    auto found = self->asked.extract(id);
-    if (found.empty() || !found.mapped().answer) return;
-    ZkReply reply;
-    reply.code = code;
-    reply.status = zk_status(code);
-    found.mapped().answer(reply);
-  });
+  // Refused: the C client will not call back. Answered in line with what its threads have put
+  // there; if the session is over, that news is on its way, and nothing should be sent until it
+  // comes.
+  if (code == ZINVALIDSTATE) {
+    core.put({Item::Kind::session, 0, {}, ZOO_NOTCONNECTED_STATE, {}, {}, nullptr});
+  }
+  ZkReply reply;
+  reply.code = code;
+  reply.status = zk_status(code);
+  core.put({Item::Kind::answer, id, std::move(reply), 0, {}, {}, nullptr});
 }
 
 }  // namespace baton::internal

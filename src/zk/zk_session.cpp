@@ -63,6 +63,11 @@ void ZkSession::join(const LockName& name, Nonce nonce, Answer<Standing> answer)
 }
 
 void ZkSession::create(const PlacePtr& place, int tries, Answer<Standing> answer) {
+  if (place->withdrawn) {
+    // Given up while we were finding out: whoever withdraws must not find nothing, and then this.
+    answer(Error(Errc::cancelled, "join " + directory(place->name) + ": given up"));
+    return;
+  }
   const auto attempt = std::make_shared<JoinTry>();
   attempt->place = place;
   attempt->tries = tries;

@@ -129,6 +129,7 @@ class ZkSession final : public Session, private ZkLineListener {
   ZkWatches watches_;
   std::vector<std::unique_ptr<SideLine>> side_lines_;
   std::unordered_map<Nonce, PlacePtr> places_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace baton::internal

@@ -25,16 +25,22 @@ class ZkSession::SideLine final : public ZkLineListener {
   void line_connected(const ZkConnection&) override { outbox_.connected(); }
   void line_disconnected() override { outbox_.disconnected(); }
   void line_ended(ZkStatus) override {
+    outbox_.disconnected();
     line_.reset();
-    session_.watches_.lane_ended(lane_);
+    ended_ = true;
+    session_.parts_.loop->defer([session = &session_, alive = session_.alive_] {
+      if (*alive) std::erase_if(session->side_lines_, [](const auto& l) { return l->ended_; });
+    });
+    if (!session_.ended_) session_.watches_.lane_ended(lane_);
   }
   void line_news(ZkNews news, const std::string& path) override {
-    session_.watches_.news(lane_, news, path);
+    if (!session_.ended_) session_.watches_.news(lane_, news, path);
   }
 
  private:
   ZkSession& session_;
   std::size_t lane_ = 0;
+  bool ended_ = false;
   std::unique_ptr<ZkLine> line_;
   ZkOutbox outbox_;
 };
@@ -53,6 +59,7 @@ ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Don
 }
 
 ZkSession::~ZkSession() {
+  *alive_ = false;
   lease_->end();
   parts_.loop->cancel(closing_timer_);
   heartbeat_.reset();
@@ -119,7 +126,6 @@ void ZkSession::over(Errc reason, const std::string& detail) {
   outbox_.disconnected();
   heartbeat_.reset();
   line_.reset();  // no answer comes any more
-  side_lines_.clear();
   if (closing_) {
     if (closed_) say_goodbye();
   } else if (opened_) {
@@ -163,7 +169,6 @@ milliseconds ZkSession::backstop() const {
 void ZkSession::close(Answer<Done> answer) {
   closing_ = true;
   heartbeat_.reset();
-  side_lines_.clear();
   closed_ = std::move(answer);
   if (connected_ || line_ == nullptr) {
     say_goodbye();
@@ -175,6 +180,7 @@ void ZkSession::close(Answer<Done> answer) {
 
 void ZkSession::say_goodbye() {
   parts_.loop->cancel(closing_timer_);
+  outbox_.disconnected();  // nothing is sent after this
   auto answer = std::exchange(closed_, nullptr);
   if (line_ == nullptr) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });

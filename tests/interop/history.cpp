@@ -204,6 +204,43 @@ AssertionResult History::evenly_shared() const {
   return AssertionSuccess();
 }
 
+std::string History::longest_absence() const {
+  const Window window = window_of(turns_);
+  std::map<std::string, std::size_t> last;  // index of the latest turn
+  std::size_t widest = 0;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  for (std::size_t i = 0; i < turns_.size(); ++i) {
+    if (turns_[i].granted < window.from || turns_[i].released > window.to) continue;
+    const auto [own, first] = last.try_emplace(turns_[i].who, i);
+    if (!first && i - own->second > widest) {
+      widest = i - own->second;
+      from = own->second;
+      to = i;
+    }
+    own->second = i;
+  }
+  if (widest == 0) return "nobody had two turns";
+  const Turn& late = turns_[to];
+  // The entry before it in the queue was made after its maker's call, and ours after that.
+  std::int64_t joined_after = late.call;
+  std::uint64_t before = 0;
+  for (const Turn& turn : turns_) {
+    if (turn.token >= late.token || turn.token < before) continue;
+    before = turn.token;
+    joined_after = std::max(late.call, turn.call);
+  }
+  const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  std::ostringstream text;
+  text.precision(3);
+  text << late.who << " before its turn " << late.number << ": " << widest - 1
+       << " turns of others; " << ms(late.call - turns_[from].released)
+       << " ms from release to call, " << ms(joined_after - late.call)
+       << " ms or more from call to entry, " << ms(late.granted - late.call)
+       << " ms from call to grant";
+  return text.str();
+}
+
 std::string History::summary() const {
   const Window window = window_of(turns_);
   std::map<std::string, int> share;
@@ -229,6 +266,7 @@ std::string History::summary() const {
   text << "), " << overlaps() << " overlaps, " << joined
        << " with a known time of joining; turns of another between two of one:";
   for (const auto& [turns, count] : gaps()) text << " " << turns << " x" << count;
+  text << "; the longest absence: " << longest_absence();
   return text.str();
 }
 

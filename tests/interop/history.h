@@ -49,6 +49,9 @@ class History {
   std::string summary() const;
 
  private:
+  // Who missed the most turns of others between two of its own, and where the time went.
+  std::string longest_absence() const;
+
   std::vector<Turn> turns_;  // sorted by grant
 };
 

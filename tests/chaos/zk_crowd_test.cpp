@@ -1,0 +1,279 @@
+// Crowds on a ZooKeeper server that is killed and started again while they wait.
+#include "support/boot_clock.h"
+#include "support/child.h"
+#include "support/eventually.h"
+#include "support/sanitized.h"
+#include "support/zk_server.h"
+
+#include <baton/baton.h>
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using test::kLong;
+using test::Stopwatch;
+
+constexpr auto kSession = 40s;  // outlives the restart: everybody keeps its entry
+
+// Bytes of memory this process has in use.
+long resident_bytes() {
+  long pages = 0;
+  long resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+long long count_of(std::chrono::milliseconds time) { return time.count(); }
+
+// A look at thousands of entries is work: not all the time.
+template <class Predicate>
+::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
+  return test::eventually_with(what, kLong, predicate, [] { std::this_thread::sleep_for(20ms); });
+}
+
+// Who held a lock, one after the other. Each lets go at once.
+class Grants {
+ public:
+  void add(Result<Lock> r) {
+    const std::lock_guard guard(mutex_);
+    if (!r) {
+      errors_.push_back(r.error().what());
+      return;
+    }
+    if (!r->valid()) errors_.push_back("a grant that is not valid");
+    tokens_.push_back(r->token());
+  }  // releases
+  std::vector<std::uint64_t> tokens() const {
+    const std::lock_guard guard(mutex_);
+    return tokens_;
+  }
+  std::size_t size() const {
+    const std::lock_guard guard(mutex_);
+    return tokens_.size() + errors_.size();
+  }
+  std::vector<std::string> errors() const {
+    const std::lock_guard guard(mutex_);
+    return errors_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> tokens_;
+  std::vector<std::string> errors_;
+};
+
+class ZkCrowd : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!test::zk_installed()) throw std::runtime_error("no ZooKeeper server here");
+  }
+
+  Client connect() {
+    ClientOptions options;
+    options.session_timeout = kSession;
+    options.connect_timeout = kLong;  // also bounds inspect()
+    return Client::connect("zk://" + server_.hosts() + "/crowd", options);
+  }
+
+  std::vector<std::uint64_t> queue(Client& client, const std::string& name) {
+    std::vector<std::uint64_t> tokens;
+    for (const auto& entry : client.inspect(name).entries) tokens.push_back(entry.token);
+    return tokens;
+  }
+
+  // Ephemeral nodes of all sessions, as the server has them.
+  std::size_t entries_at_server() {
+    std::size_t n = 0;
+    for (const auto& [session, paths] : test::parse_dump(server_.four_letter(0, "dump")).ephemerals)
+      n += paths.size();
+    return n;
+  }
+  // Connections that have a session.
+  std::set<std::int64_t> sessions_at_server() {
+    std::set<std::int64_t> all;
+    for (const auto& c : server_.connections(0)) {
+      if (c.session != 0) all.insert(c.session);
+    }
+    return all;
+  }
+
+  // What each session would have to tell a server again.
+  std::map<std::int64_t, std::size_t> watched_bytes() {
+    std::map<std::int64_t, std::size_t> bytes;
+    for (const auto& [path, sessions] : server_.watches(0)) {
+      for (const auto session : sessions) bytes[session] += path.size() + 4;
+    }
+    return bytes;
+  }
+
+  // Entries and watches of all clients.
+  ::testing::AssertionResult parked(std::size_t entries, std::size_t watches) {
+    return in_time(std::to_string(entries) + " in line", [&] {
+      return entries_at_server() == entries &&
+             server_.watch_count(0) >= static_cast<std::int64_t>(watches);
+    });
+  }
+
+  // However slow this machine is, somebody is served.
+  static ::testing::AssertionResult all_served(const Grants& grants, std::size_t all) {
+    for (auto n = grants.size(); n < all; n = grants.size()) {
+      const auto more =
+          in_time("the next ones", [&] { return grants.size() >= std::min(n + 100, all); });
+      if (!more) return more;
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  static void expect_in_order(const Grants& grants, const std::vector<std::uint64_t>& line) {
+    EXPECT_EQ(grants.errors(), std::vector<std::string>{});
+    const auto tokens = grants.tokens();
+    EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end(), std::less_equal<>()))
+        << "tokens do not grow";
+    EXPECT_EQ(tokens, line) << "not in the order of their entries";
+  }
+
+  test::ZkEnsemble server_;
+};
+
+TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
+  constexpr std::size_t kClients = 4;
+  const std::size_t kEach = static_cast<std::size_t>(test::scaled(1250));
+  const std::size_t kAll = kClients * kEach;
+  const std::string name = "five-thousand";
+  Grants grants;
+  std::vector<Client> clients;
+  for (std::size_t i = 0; i < kClients; ++i) clients.push_back(connect());
+  auto observer = connect();
+  auto lock = std::make_optional(observer.mutex(name).acquire({.timeout = kLong}));
+  for (auto& client : clients) (void)client.inspect(name);  // all threads are there
+  const int threads = test::threads_of_this_process();
+  ::malloc_trim(0);
+  const long memory = resident_bytes();
+
+  const Stopwatch joining;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    for (auto& client : clients) {
+      client.mutex(name).acquire_async({}, [&](Result<Lock> r) { grants.add(std::move(r)); });
+    }
+  }
+  // Each watches itself; nodes between waiters of one client are watched once.
+  ASSERT_TRUE(parked(kAll + 1, kAll));
+  const auto joined = joining.elapsed();
+  EXPECT_LE(test::threads_of_this_process(), threads);
+  const long each = (resident_bytes() - memory) / static_cast<long>(kAll);
+  if (!test::sanitized()) {
+    EXPECT_LE(each, 8192) << "bytes per waiter";
+  }
+  auto line = queue(observer, name);
+  ASSERT_EQ(line.size(), kAll + 1);
+  line.erase(line.begin());  // the first holder is not of the crowd
+
+  const Stopwatch serving;
+  lock.reset();
+  ASSERT_TRUE(in_time("a fifth is served", [&] { return grants.size() >= kAll / 5; }));
+  server_.kill(0);
+  const std::size_t before = grants.size();
+  EXPECT_LT(before, kAll) << "too late for a fault";
+  const Stopwatch outage;
+  server_.start(0);
+  ASSERT_TRUE(in_time("it goes on", [&] { return grants.size() > before + 1; }));
+  const auto down = outage.elapsed();
+  EXPECT_LE(test::threads_of_this_process(), threads);
+  ASSERT_TRUE(all_served(grants, kAll));
+  const auto served = serving.elapsed();
+
+  expect_in_order(grants, line);
+  EXPECT_LE(test::threads_of_this_process(), threads);
+  EXPECT_TRUE(in_time("no entry is left", [&] { return entries_at_server() == 0; }));
+  EXPECT_TRUE(observer.inspect(name).entries.empty());
+  std::printf(
+      "%zu waiters: joined in %lld ms, %ld bytes each, %d threads; %zu served before the "
+      "kill, the next one %lld ms after it; all in %lld ms\n",
+      kAll, count_of(joined), each, threads, before, count_of(down), count_of(served));
+}
+
+// The C client tells a server all its watches again in one packet, and servers refuse packets above
+// 1 MiB: a client that watches more from one session would never get back in.
+TEST_F(ZkCrowd, WatchesThatDoNotFitInOnePacketSurviveAKilledServer) {
+  constexpr std::size_t kLocks = 25;
+  constexpr std::size_t kEach = 105;
+  constexpr std::size_t kAll = kLocks * kEach;
+  constexpr std::size_t kOnePacket = 1024 * 1024;
+  constexpr std::size_t kBudget = 512 * 1024;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kLocks; ++i) {
+    const std::string part(99, static_cast<char>('a' + i));
+    names.push_back(part + "/" + part + "/" + part + "/" + part);
+  }
+  std::vector<Grants> grants(kLocks);
+  auto observer = connect();
+  auto client = connect();
+  std::vector<Lock> held;
+  for (const auto& name : names) held.push_back(observer.mutex(name).acquire({.timeout = kLong}));
+  for (std::size_t i = 0; i < kAll; ++i) {
+    auto& to = grants[i % kLocks];
+    client.mutex(names[i % kLocks]).acquire_async({}, [&to](Result<Lock> r) {
+      to.add(std::move(r));
+    });
+  }
+  // Of the client: each waiter's node and each holder's. Of the observer: each holder's.
+  const std::size_t kWatches = kAll + 2 * kLocks;
+  ASSERT_TRUE(parked(kAll + kLocks, kWatches));
+
+  const auto bytes = watched_bytes();
+  std::size_t all = 0;
+  for (const auto& [session, n] : bytes) {
+    EXPECT_LE(n, kBudget) << test::session_text(session);
+    all += n;
+  }
+  ASSERT_GT(all, kOnePacket) << "too few for this test";
+  const auto sessions = sessions_at_server();
+  EXPECT_EQ(sessions.size(), 1 + 3U) << "the observer's, and as many as it takes";
+  std::vector<std::vector<std::uint64_t>> lines;
+  for (const auto& name : names) {
+    lines.push_back(queue(observer, name));
+    lines.back().erase(lines.back().begin());
+  }
+
+  server_.restart(0);
+  EXPECT_TRUE(in_time("all sessions are back with all watches", [&] {
+    return sessions_at_server() == sessions && watched_bytes() == bytes;
+  }));
+  const Stopwatch serving;
+  held.clear();
+  for (std::size_t i = 0; i < kLocks; ++i) {
+    ASSERT_TRUE(all_served(grants[i], kEach)) << names[i];
+    expect_in_order(grants[i], lines[i]);
+  }
+  EXPECT_TRUE(in_time("no entry is left", [&] { return entries_at_server() == 0; }));
+  std::printf(
+      "%zu waiters on %zu locks, %zu bytes of watched paths in %zu sessions; served in "
+      "%lld ms after the restart\n",
+      kAll, kLocks, all, sessions.size(), count_of(serving.elapsed()));
+}
+
+}  // namespace
+}  // namespace baton::chaos

@@ -1,0 +1,201 @@
+// The numbers of a lock's entries come from a counter of the server that ends at 2147483647. What
+// happens there: nobody gets the lock, and whoever asks is told why and what to do.
+#include "chaos/zk_forge.h"
+#include "support/boot_clock.h"
+#include "support/eventually.h"
+#include "support/zk_server.h"
+#include "support/zk_test_client.h"
+
+#include <baton/baton.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::kLong;
+
+constexpr std::int32_t kLast = std::numeric_limits<std::int32_t>::max();
+constexpr const char* kLock = "tired-lock";
+constexpr const char* kDirectory = "/years/tired-lock";
+
+test::ZkOptions sweeping_server() {
+  test::ZkOptions options;
+  // Containers go soon after their last entry; stock: within a minute or two.
+  options.jvm = {"-Dznode.container.checkIntervalMs=500"};
+  return options;
+}
+
+class ZkExhaustion : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!test::zk_installed()) throw std::runtime_error("no ZooKeeper server here");
+  }
+
+  Client connect() {
+    ClientOptions options;
+    options.session_timeout = 20s;
+    options.zookeeper.persistent_parents = permanent_;
+    return Client::connect("zk://" + server_.hosts() + "/years", options);
+  }
+
+  // The next entry of the lock's directory gets this number. Whoever is connected reconnects.
+  void set_next_number(std::int32_t next) {
+    server_.kill(0);
+    forge_next_number(server_, 0, kDirectory, next);
+    server_.start(0);
+  }
+
+  static std::string number_of(const std::string& id) { return id.substr(id.rfind('-') + 1); }
+  static std::vector<std::string> numbers(Client& client) {
+    std::vector<std::string> all;
+    for (const auto& entry : client.inspect(kLock).entries) all.push_back(number_of(entry.id));
+    return all;
+  }
+  static ::testing::AssertionResult empty(Client& client) {
+    return eventually("no entry", [&] { return client.inspect(kLock).entries.empty(); });
+  }
+
+  // Whoever asks now is told, at once, what is wrong and what to do.
+  static void expect_refused(Client& client) {
+    const auto refused = client.mutex(kLock).acquire_result({.timeout = kLong});
+    ASSERT_FALSE(refused);
+    const std::string text = refused.error().what();
+    EXPECT_EQ(refused.error().errc(), Errc::store_error) << text;
+    EXPECT_NE(text.find(kLock), text.npos) << text;
+    EXPECT_NE(text.find(std::string("the directory ") + kDirectory), text.npos) << text;
+    EXPECT_NE(text.find("last number"), text.npos) << text;
+    EXPECT_NE(text.find("Remove the directory"), text.npos) << text;
+  }
+
+  bool permanent_ = true;
+  test::ZkEnsemble server_{sweeping_server()};
+};
+
+TEST_F(ZkExhaustion, TheLastNumbersServeAndTheVeryLastServesNobody) {
+  auto a = connect();
+  auto b = connect();
+  a.mutex(kLock).acquire({.timeout = kLong}).release();
+  set_next_number(kLast - 2);
+
+  auto first = a.mutex(kLock).acquire({.timeout = kLong});
+  EXPECT_EQ(numbers(b), std::vector<std::string>{"2147483645"});
+  std::mutex mutex;
+  std::optional<Lock> second;
+  b.mutex(kLock).acquire_async({}, [&](Result<Lock> r) {
+    const std::lock_guard guard(mutex);
+    second = std::move(r).value();
+  });
+  ASSERT_TRUE(eventually("two in line", [&] { return numbers(a).size() == 2; }));
+  EXPECT_EQ(numbers(a).back(), "2147483646");
+  // Whoever comes now is refused, also before the lock is free, and disturbs nobody.
+  expect_refused(a);
+  first.verify();
+  const auto token = first.token();
+  first.release();
+  ASSERT_TRUE(eventually("hand-over", [&] {
+    const std::lock_guard guard(mutex);
+    return second.has_value();
+  }));
+  EXPECT_GT(second->token(), token);
+  EXPECT_EQ(numbers(a), std::vector<std::string>{"2147483646"});
+  expect_refused(a);
+  expect_refused(b);
+  second->verify();
+  second->release();
+  // Free, and still nobody's.
+  EXPECT_TRUE(empty(a));
+  expect_refused(a);
+  expect_refused(b);
+  EXPECT_THROW((void)a.mutex(kLock).try_acquire(), Error);
+  EXPECT_TRUE(empty(b));
+}
+
+TEST_F(ZkExhaustion, NoTwoHoldAcrossTheEndOfTheNumbers) {
+  constexpr int kLeft = 40;
+  constexpr int kThreads = 4;
+  auto a = connect();
+  auto b = connect();
+  a.mutex(kLock).acquire({.timeout = kLong}).release();
+  set_next_number(kLast - kLeft);
+
+  std::atomic<int> holders{0};
+  std::atomic<int> grants{0};
+  std::atomic<int> overlaps{0};
+  std::atomic<int> strange{0};
+  std::atomic<std::uint64_t> newest{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, mutex = (i % 2 == 0 ? a : b).mutex(kLock)]() mutable {
+      for (int refused = 0; refused < 20;) {
+        auto lock = mutex.acquire_result({.timeout = kLong});
+        if (!lock) {
+          strange += lock.error().errc() != Errc::store_error ? 1 : 0;
+          ++refused;
+          continue;
+        }
+        overlaps += holders.fetch_add(1) != 0 ? 1 : 0;
+        overlaps += newest.exchange(lock->token()) >= lock->token() ? 1 : 0;
+        ++grants;
+        holders.fetch_sub(1);
+      }
+    });
+  }
+  threads.clear();  // joins
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_EQ(strange, 0) << "refused for other reasons";
+  EXPECT_EQ(grants, kLeft) << "each number serves once, but for the last";
+  EXPECT_TRUE(empty(a));
+}
+
+TEST_F(ZkExhaustion, ARemovedDirectoryBeginsAnew) {
+  auto a = connect();
+  std::uint64_t token = 0;
+  {
+    auto lock = a.mutex(kLock).acquire({.timeout = kLong});
+    token = lock.token();
+    lock.release();
+  }
+  set_next_number(kLast);
+  expect_refused(a);
+  EXPECT_TRUE(empty(a));
+  test::ZkTestClient operator_(server_.hosts());
+  ASSERT_EQ(operator_.remove(kDirectory), ZOK);
+  auto lock = a.mutex(kLock).acquire({.timeout = kLong});
+  EXPECT_GT(lock.token(), token) << "tokens do not begin anew";
+  EXPECT_EQ(numbers(a), std::vector<std::string>{"0000000000"});
+}
+
+TEST_F(ZkExhaustion, AContainerVanishesByItselfAndBeginsAnew) {
+  permanent_ = false;
+  auto a = connect();
+  auto b = connect();
+  auto old = a.mutex(kLock).acquire({.timeout = kLong});
+  set_next_number(kLast);
+  expect_refused(b);
+  old.verify();  // who held it before is not disturbed
+  old.release();
+  ASSERT_TRUE(eventually("the directory has gone and the lock serves again", [&] {
+    const auto lock = b.mutex(kLock).acquire_result({.timeout = kLong});
+    return lock.has_value() && lock->token() > old.token();
+  }));
+  EXPECT_TRUE(empty(a));
+}
+
+}  // namespace
+}  // namespace baton::chaos

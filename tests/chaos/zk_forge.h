@@ -1,0 +1,104 @@
+// Years of use in a moment: sets the counter from which a ZooKeeper server numbers the entries of a
+// directory. No call of its protocol can; its log of changes, read when it starts, can.
+#pragma once
+
+#include "support/zk_server.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace baton::chaos {
+
+namespace forge {
+
+inline std::int64_t number_at(std::string_view bytes, std::size_t at, std::size_t size) {
+  std::uint64_t n = 0;
+  for (std::size_t i = 0; i < size; ++i) n = n << 8 | static_cast<unsigned char>(bytes.at(at + i));
+  return static_cast<std::int64_t>(size == 4 ? static_cast<std::uint32_t>(n) : n);
+}
+
+inline void put_number(std::string& bytes, std::size_t at, std::size_t size, std::uint64_t n) {
+  for (std::size_t i = size; i-- > 0; n >>= 8) bytes.at(at + i) = static_cast<char>(n & 0xff);
+}
+
+// The server's checksum of a record.
+inline std::uint64_t adler32(std::string_view bytes) {
+  std::uint64_t a = 1;
+  std::uint64_t b = 0;
+  for (const char c : bytes) {
+    a = (a + static_cast<unsigned char>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  return b << 16 | a;
+}
+
+// Where the record of a change ("create") has the new counter of the parent directory. Nothing: it
+// is not about an entry of this directory.
+inline std::optional<std::size_t> counter_in(std::string_view record, const std::string& directory) {
+  constexpr std::size_t kHead = 8 + 4 + 8 + 8;  // session, its request, number and time of change
+  const auto type = number_at(record, kHead, 4);
+  if (type != 1 && type != 15) return std::nullopt;  // create, create2
+  std::size_t at = kHead + 4;
+  const auto skip = [&] {  // a text or bytes; a length of -1 is none
+    const auto size = number_at(record, at, 4);
+    at += 4 + (size == 0xffffffff ? 0 : static_cast<std::size_t>(size));
+  };
+  const std::size_t path = at + 4;
+  skip();
+  if (!record.substr(path, at - path).starts_with(directory + "/")) return std::nullopt;
+  skip();  // data
+  const auto rights = number_at(record, at, 4);
+  at += 4;
+  for (std::int64_t i = 0; i < rights; ++i) {
+    at += 4;
+    skip();
+    skip();
+  }
+  return at + 1;  // after "ephemeral"
+}
+
+}  // namespace forge
+
+// The next entry in the directory gets the number `next`. The server must be down, and the
+// directory must have had an entry since it was started first. Throws if that is not so.
+inline void forge_next_number(const test::ZkEnsemble& servers, int i, const std::string& directory,
+                              std::int32_t next) {
+  if (servers.running(i)) throw std::logic_error("forge: the server runs");
+  const auto home = std::filesystem::path(servers.log(i)).parent_path();
+  int changed = 0;
+  for (const auto& file : std::filesystem::directory_iterator(home / "data" / "version-2")) {
+    if (!file.path().filename().string().starts_with("log.")) continue;
+    std::ifstream in(file.path(), std::ios::binary);
+    std::string bytes(std::istreambuf_iterator<char>(in), {});
+    std::optional<std::size_t> last;  // record with the newest counter
+    std::size_t counter = 0;
+    // After a head of 16 bytes: checksum, length, record, one byte; zeros at the end.
+    for (std::size_t at = 16; at + 12 < bytes.size();) {
+      const auto size = static_cast<std::size_t>(forge::number_at(bytes, at + 8, 4));
+      if (size == 0) break;
+      const auto record = std::string_view(bytes).substr(at + 12, size);
+      if (const auto found = forge::counter_in(record, directory)) {
+        last = at;
+        counter = at + 12 + *found;
+      }
+      at += 12 + size + 1;
+    }
+    if (!last) continue;
+    forge::put_number(bytes, counter, 4, static_cast<std::uint32_t>(next));
+    const auto size = static_cast<std::size_t>(forge::number_at(bytes, *last + 8, 4));
+    forge::put_number(bytes, *last, 8,
+                      forge::adler32(std::string_view(bytes).substr(*last + 12, size)));
+    std::ofstream(file.path(), std::ios::binary | std::ios::trunc) << bytes;
+    ++changed;
+  }
+  if (changed != 1) throw std::runtime_error("forge: no entry of " + directory + " in the log");
+}
+
+}  // namespace baton::chaos

@@ -1,0 +1,389 @@
+#include "fake_zk.h"
+
+#include <gtest/gtest.h>
+#include <zookeeper/zookeeper.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace baton::internal {
+
+// ---- the loop
+
+TimerId ManualLoop::at(Time when, Task task) {
+  if (when == kNever) return TimerId::none;
+  const TimerId id{next_timer_++};
+  timers_.emplace(std::pair(when, id), std::move(task));
+  return id;
+}
+
+void ManualLoop::cancel(TimerId id) {
+  std::erase_if(timers_, [id](const auto& timer) { return timer.first.second == id; });
+}
+
+void ManualLoop::step(Task task) {
+  if (task) task();
+  int left = 10'000;
+  while (!deferred_.empty() || !posted_.empty()) {
+    auto& queue = deferred_.empty() ? posted_ : deferred_;
+    if (--left == 0) {
+      ADD_FAILURE() << "the strand spins: one step defers work for ever";
+      deferred_.clear();
+      posted_.clear();
+      return;
+    }
+    Task next = std::move(queue.front());
+    queue.pop_front();
+    next();
+  }
+}
+
+void ManualLoop::advance(Nanos span) {
+  const Time until = clock_.time + span;
+  while (!timers_.empty() && timers_.begin()->first.first <= until) {
+    auto timer = timers_.extract(timers_.begin());
+    clock_.time = std::max(clock_.time, timer.key().first);
+    step(std::move(timer.mapped()));
+  }
+  clock_.time = until;
+}
+
+// ---- the line that the code under test has
+
+class FakeLine final : public ZkLine {
+ public:
+  explicit FakeLine(FakeWire& wire) : wire_(wire) {}
+  ~FakeLine() override { wire_.line_gone(); }
+  void send(const ZkRequest& request, ZkAnswer answer) override {
+    wire_.send(request, std::move(answer));
+  }
+  void close(Task closed) override { wire_.close(std::move(closed)); }
+
+ private:
+  FakeWire& wire_;
+};
+
+std::unique_ptr<ZkLine> FakeZk::make_line(ZkLineListener& listener) {
+  wires_.push_back(std::make_unique<FakeWire>(*this, listener, next_session_++));
+  return std::make_unique<FakeLine>(*wires_.back());
+}
+
+// ---- one connection
+
+FakeWire::FakeWire(FakeZk& zk, ZkLineListener& listener, std::int64_t session)
+    : zk_(zk), listener_(&listener), session_(session) {}
+
+void FakeWire::send(const ZkRequest& request, ZkAnswer answer) {
+  if (connected_ && !closing_) {
+    log_.push_back(request);
+    Item item;
+    item.request = request;
+    item.answer = std::move(answer);
+    to_server_.push_back(std::move(item));
+    return;
+  }
+  // As the real line does it.
+  zk_.loop_.defer([this, answer = std::move(answer)]() mutable {
+    if (listener_ == nullptr) return;
+    ZkReply reply;
+    reply.code = ZINVALIDSTATE;
+    reply.status = zk_status(reply.code);
+    answer(reply);
+  });
+}
+
+// The C client answers what is under way with ZCLOSING, and then says goodbye.
+void FakeWire::close(Task closed) {
+  closing_ = true;
+  for (auto& item : drop_all()) {
+    item.reply = {};
+    item.reply.code = ZCLOSING;
+    to_client_.push_back(std::move(item));
+  }
+  Item last;
+  last.kind = Item::Kind::closed;
+  last.closed = std::move(closed);
+  to_client_.push_back(std::move(last));
+  if (connected_) zk_.end_session(session_);
+}
+
+void FakeWire::line_gone() {
+  listener_ = nullptr;
+  drop_all();
+  if (std::exchange(connected_, false)) zk_.end_session(session_);
+}
+
+void FakeWire::connect() { connect_as(session_, zk_.timeout); }
+
+void FakeWire::connect_as(std::int64_t session, std::chrono::milliseconds timeout) {
+  if (listener_ == nullptr) return;
+  connected_ = true;
+  zk_.loop_.step([&] { listener_->line_connected({session, timeout, "fake:2181"}); });
+  restore_watches();
+}
+
+bool FakeWire::deliver_request() {
+  if (to_server_.empty()) return false;
+  Item item = std::move(to_server_.front());
+  to_server_.pop_front();
+  item.reply = zk_.carry_out(*this, item.request);
+  item.zxid = zk_.zxid();
+  to_client_.push_back(std::move(item));
+  return true;
+}
+
+bool FakeWire::deliver_answer() {
+  if (to_client_.empty()) return false;
+  Item item = std::move(to_client_.front());
+  to_client_.pop_front();
+  seen_ = std::max(seen_, item.zxid);
+  if (item.kind == Item::Kind::closed) {
+    zk_.loop_.step(std::move(item.closed));
+    return true;
+  }
+  if (item.kind == Item::Kind::news) {
+    if (client_watches_.erase(item.path) == 0) return true;
+    zk_.loop_.step([&] { listener_->line_news(item.news, item.path); });
+    return true;
+  }
+  if (item.reply.status == ZkStatus::ok) {
+    if (item.request.kind == ZkRequest::Kind::get_watch) client_watches_.insert(item.request.path);
+    if (item.request.kind == ZkRequest::Kind::unwatch) client_watches_.erase(item.request.path);
+  }
+  zk_.loop_.step([&] { item.answer(item.reply); });
+  return true;
+}
+
+void FakeWire::exchange() {
+  for (auto n = to_server_.size(); n != 0 && deliver_request();) --n;
+  for (auto n = to_client_.size(); n != 0 && deliver_answer();) --n;
+}
+
+void FakeWire::settle() {
+  for (int round = 0; !idle(); ++round) {
+    ASSERT_LT(round, 1'000) << "requests go to and fro for ever";
+    exchange();
+  }
+}
+
+// Of what was under way: requests that wait for an answer, oldest first.
+std::vector<FakeWire::Item> FakeWire::drop_all() {
+  std::vector<Item> asked;
+  for (auto* queue : {&to_client_, &to_server_}) {
+    for (auto& item : *queue) {
+      if (item.kind == Item::Kind::answer) asked.push_back(std::move(item));
+    }
+    queue->clear();
+  }
+  server_watches_.clear();
+  return asked;
+}
+
+void FakeWire::cut() {
+  if (!std::exchange(connected_, false)) return;
+  auto lost = drop_all();
+  zk_.loop_.step([&] { listener_->line_disconnected(); });
+  for (auto& item : lost) {
+    if (listener_ == nullptr) return;
+    ZkReply reply;
+    reply.code = ZCONNECTIONLOSS;
+    zk_.loop_.step([&] { item.answer(reply); });
+  }
+}
+
+void FakeWire::cut_after_requests() {
+  while (deliver_request()) {
+  }
+  cut();
+}
+
+void FakeWire::expire() {
+  zk_.end_session(session_);
+  cut();
+  if (listener_ == nullptr) return;
+  zk_.loop_.step([&] { listener_->line_ended(ZkStatus::expired); });
+}
+
+void FakeWire::tell(ZkNews news, const std::string& path) {
+  if (server_watches_.erase(path) == 0) return;
+  Item item;
+  item.kind = Item::Kind::news;
+  item.news = news;
+  item.path = path;
+  item.zxid = zk_.zxid();
+  to_client_.push_back(std::move(item));
+}
+
+// The C client tells the server what it watches; the server tells what happened meanwhile.
+void FakeWire::restore_watches() {
+  server_watches_ = client_watches_;
+  for (const auto& path : client_watches_) {
+    const FakeNode* const node = zk_.find(path);
+    if (node == nullptr) {
+      tell(ZkNews::gone, path);
+    } else if (node->changed_at > seen_) {
+      tell(ZkNews::changed, path);
+    }
+  }
+}
+
+// ---- the tree
+
+namespace {
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+}  // namespace
+
+const FakeNode* FakeZk::find(const std::string& path) const {
+  const auto found = nodes_.find(path);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> FakeZk::children(const std::string& path) const {
+  const std::string below = path == "/" ? path : path + "/";
+  std::vector<std::string> names;
+  for (auto it = nodes_.upper_bound(below); it != nodes_.end(); ++it) {
+    if (!it->first.starts_with(below)) break;
+    if (it->first.find('/', below.size()) != std::string::npos) continue;
+    names.push_back(it->first.substr(below.size()));
+  }
+  // The server promises no order.
+  std::reverse(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> FakeZk::entries_of(std::int64_t session) const {
+  std::vector<std::string> paths;
+  for (const auto& [path, node] : nodes_) {
+    if (node.owner == session) paths.push_back(path);
+  }
+  return paths;
+}
+
+void FakeZk::put(const std::string& path, FakeNode::Kind kind, const std::string& data,
+                 std::int64_t owner) {
+  if (const std::string up = parent_of(path); !up.empty() && find(up) == nullptr) put(up);
+  ZkReply reply;
+  const int code = create({ZkRequest::Kind::create_permanent, path, data}, kind, owner, reply);
+  ASSERT_EQ(code, ZOK) << path;
+}
+
+void FakeZk::write(const std::string& path, const std::string& data) {
+  FakeNode& node = nodes_.at(path);
+  node.data = data;
+  node.changed_at = ++zxid_;
+  tell_all(ZkNews::changed, path);
+}
+
+void FakeZk::remove(const std::string& path) {
+  for (const auto& child : children(path)) remove(path + "/" + child);
+  ASSERT_EQ(erase(path), ZOK) << path;
+}
+
+void FakeZk::reap() {
+  for (bool again = true; std::exchange(again, false);) {
+    for (const auto& [path, node] : nodes_) {
+      const bool used = node.kind == FakeNode::Kind::container && node.next_number > 0;
+      if (!used || !children(path).empty()) continue;
+      erase(std::string(path));
+      again = true;
+      break;
+    }
+  }
+}
+
+void FakeZk::set_counter(const std::string& directory, std::int32_t next) {
+  nodes_.at(directory).next_number = next;
+}
+
+void FakeZk::tell_all(ZkNews news, const std::string& path) {
+  for (const auto& wire : wires_) wire->tell(news, path);
+}
+
+void FakeZk::end_session(std::int64_t session) {
+  for (const auto& path : entries_of(session)) erase(path);
+}
+
+int FakeZk::erase(const std::string& path) {
+  ++zxid_;  // refused or not
+  if (find(path) == nullptr) return ZNONODE;
+  if (!children(path).empty()) return ZNOTEMPTY;
+  nodes_.erase(path);
+  tell_all(ZkNews::gone, path);
+  return ZOK;
+}
+
+int FakeZk::create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner,
+                   ZkReply& reply) {
+  ++zxid_;
+  const std::string up = parent_of(request.path);
+  const auto parent = nodes_.find(up);
+  if (!up.empty() && parent == nodes_.end()) return ZNONODE;
+  if (!up.empty() && parent->second.kind == FakeNode::Kind::entry) return ZNOCHILDRENFOREPHEMERALS;
+  reply.path = request.path;
+  if (request.kind == ZkRequest::Kind::create_entry) {
+    char number[16];
+    std::snprintf(number, sizeof number, "%010d", up.empty() ? 0 : parent->second.next_number);
+    reply.path += number;
+  }
+  if (find(reply.path) != nullptr) return ZNODEEXISTS;
+  if (!up.empty() && parent->second.next_number != 2147483647) ++parent->second.next_number;
+  FakeNode node;
+  node.kind = kind;
+  node.data = request.data;
+  node.owner = owner;
+  node.created_at = node.changed_at = zxid_;
+  node.ctime_ms = 1'700'000'000'000 + loop_.now().time_since_epoch() / std::chrono::milliseconds(1);
+  reply.created_at = node.created_at;
+  reply.ctime_ms = node.ctime_ms;
+  reply.owner = node.owner;
+  nodes_.emplace(reply.path, std::move(node));
+  return ZOK;
+}
+
+ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
+  ZkReply reply;
+  const FakeNode* const node = find(request.path);
+  int code = refuse ? refuse(request) : ZOK;
+  if (code == ZOK) {
+    switch (request.kind) {
+      case ZkRequest::Kind::create_entry:
+        code = create(request, FakeNode::Kind::entry, from.session_, reply);
+        break;
+      case ZkRequest::Kind::create_container:
+        code = create(request, FakeNode::Kind::container, 0, reply);
+        break;
+      case ZkRequest::Kind::create_permanent:
+        code = create(request, FakeNode::Kind::permanent, 0, reply);
+        break;
+      case ZkRequest::Kind::remove:
+        code = erase(request.path);
+        break;
+      case ZkRequest::Kind::children:
+        code = node == nullptr && request.path != "/" ? ZNONODE : ZOK;
+        if (code == ZOK) reply.children = children(request.path);
+        break;
+      case ZkRequest::Kind::get:
+      case ZkRequest::Kind::get_watch:
+        if (node == nullptr) {
+          code = ZNONODE;
+          break;
+        }
+        reply.data = node->data;
+        reply.created_at = node->created_at;
+        reply.ctime_ms = node->ctime_ms;
+        reply.owner = node->owner;
+        if (request.kind == ZkRequest::Kind::get_watch) from.server_watches_.insert(request.path);
+        break;
+      case ZkRequest::Kind::unwatch:
+        code = from.server_watches_.erase(request.path) == 0 ? ZNOWATCHER : ZOK;
+        break;
+      case ZkRequest::Kind::sync:
+        break;
+    }
+  }
+  reply.code = code;
+  reply.status = zk_status(code);
+  return reply;
+}
+
+}  // namespace baton::internal

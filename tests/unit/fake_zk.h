@@ -1,0 +1,184 @@
+// A ZooKeeper ensemble in memory, and connections to it that move only when the test says so: every
+// request and every answer is a step, and the connection can break before and after each of them.
+#pragma once
+
+#include "common/loop.h"
+#include "zk/zk_line.h"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+// "create_entry /app/job/x", for comparing.
+inline std::string text(const ZkRequest& request) {
+  static constexpr const char* kNames[] = {"create_entry", "create_container", "create_permanent",
+                                           "remove",       "children",         "get",
+                                           "get_watch",    "unwatch",          "sync"};
+  return std::string(kNames[static_cast<std::size_t>(request.kind)]) + " " + request.path;
+}
+inline std::vector<std::string> texts(const std::vector<ZkRequest>& requests) {
+  std::vector<std::string> all;
+  for (const auto& request : requests) all.push_back(text(request));
+  return all;
+}
+using Texts = std::vector<std::string>;
+
+// Virtual time; the test's thread is the strand.
+class ManualLoop final : public Loop {
+ public:
+  const Clock& clock() const noexcept override { return clock_; }
+  void defer(Task task) override { deferred_.push_back(std::move(task)); }
+  TimerId at(Time when, Task task) override;
+  void cancel(TimerId id) override;
+  void post(Task task) override { posted_.push_back(std::move(task)); }
+  void run(Task task) override { step(std::move(task)); }
+
+  // One step, and all it deferred. A step that defers for ever fails the test and is cut off.
+  void step(Task task);
+  // Lets time pass; timers run when they are due, each as a step.
+  void advance(Nanos span);
+  std::size_t timers() const { return timers_.size(); }
+
+ private:
+  struct ManualClock final : Clock {
+    Time now() const noexcept override { return time; }
+    bool real() const noexcept override { return false; }
+    Time time{std::chrono::hours(1)};
+  };
+  ManualClock clock_;
+  std::uint64_t next_timer_ = 1;
+  std::map<std::pair<Time, TimerId>, Task> timers_;
+  std::deque<Task> deferred_;
+  std::deque<Task> posted_;
+};
+
+struct FakeNode {
+  enum class Kind { permanent, container, entry };
+  Kind kind = Kind::permanent;
+  std::string data;
+  std::int64_t owner = 0;        // session of an entry
+  std::uint64_t created_at = 0;  // czxid
+  std::uint64_t changed_at = 0;  // mzxid
+  std::int64_t ctime_ms = 0;     // wall clock
+  std::int32_t next_number = 0;  // of its children; stays at 2147483647
+  bool operator==(const FakeNode&) const = default;
+};
+
+class FakeZk;
+
+// One session and its connection, first in first out in both directions. Outlives the line that the
+// code under test has of it.
+class FakeWire {
+ public:
+  FakeWire(FakeZk& zk, ZkLineListener& listener, std::int64_t session);
+
+  // ---- for the test
+
+  void connect();  // for the first time, or again with the same session
+  void connect_as(std::int64_t session, std::chrono::milliseconds timeout);
+  bool deliver_request();  // the next one reaches the server and is carried out; false: none
+  bool deliver_answer();   // the next answer or event reaches the client; false: none
+  void exchange();         // all requests sent so far, then all that the server has said so far
+  void settle();           // until nothing is under way
+  // The connection breaks. What has not reached the server never will; answers under way are lost.
+  void cut();
+  void cut_after_requests();  // the same, but the server still gets all that was sent
+  void expire();              // the server ends the session, and the client hears of it
+
+  bool connected() const { return connected_; }
+  bool idle() const { return to_server_.empty() && to_client_.empty(); }
+  bool line_alive() const { return listener_ != nullptr; }
+  std::int64_t session() const { return session_; }
+  std::size_t requests() const { return to_server_.size(); }
+  std::size_t answers() const { return to_client_.size(); }
+  const ZkRequest& next_request() const { return to_server_.front().request; }
+  // Everything sent since the last call, in order.
+  std::vector<ZkRequest> take_log() { return std::exchange(log_, {}); }
+  const std::set<std::string>& watches() const { return server_watches_; }
+
+ private:
+  friend class FakeZk;
+  friend class FakeLine;
+  struct Item {
+    enum class Kind { answer, news, closed } kind = Kind::answer;
+    ZkRequest request{};
+    ZkAnswer answer{};
+    ZkReply reply{};
+    ZkNews news{};
+    std::string path{};
+    Task closed{};
+    std::uint64_t zxid = 0;
+  };
+  void send(const ZkRequest& request, ZkAnswer answer);
+  void close(Task closed);
+  void line_gone();
+  void tell(ZkNews news, const std::string& path);
+  void restore_watches();
+  std::vector<Item> drop_all();
+
+  FakeZk& zk_;
+  ZkLineListener* listener_;
+  const std::int64_t session_;
+  bool connected_ = false;
+  bool closing_ = false;
+  std::deque<Item> to_server_;
+  std::deque<Item> to_client_;
+  std::set<std::string> server_watches_;  // of this connection
+  std::set<std::string> client_watches_;  // told to the server again when reconnected
+  std::uint64_t seen_ = 0;                // newest zxid the client knows
+  std::vector<ZkRequest> log_;
+};
+
+class FakeZk {
+ public:
+  explicit FakeZk(ManualLoop& loop) : loop_(loop) {}
+
+  // What a ZkSession makes its lines with. The wires are numbered in that order.
+  std::unique_ptr<ZkLine> make_line(ZkLineListener& listener);
+  FakeWire& wire(std::size_t i) { return *wires_.at(i); }
+  std::size_t wires() const { return wires_.size(); }
+  ManualLoop& loop() { return loop_; }
+
+  // ---- the tree, by the hand of an operator
+  void put(const std::string& path, FakeNode::Kind kind = FakeNode::Kind::permanent,
+           const std::string& data = {}, std::int64_t owner = 0);  // and what is above it
+  void write(const std::string& path, const std::string& data);
+  void remove(const std::string& path);  // and what is below it
+  void reap();  // containers that were used and are empty go, as far up as it goes
+  void set_counter(const std::string& directory, std::int32_t next);
+  const FakeNode* find(const std::string& path) const;
+  std::vector<std::string> children(const std::string& path) const;
+  // Paths of all entries of that session.
+  std::vector<std::string> entries_of(std::int64_t session) const;
+  std::uint64_t zxid() const { return zxid_; }
+
+  // Asked before a request is carried out; a code other than ZOK is the answer.
+  std::function<int(const ZkRequest&)> refuse;
+  std::chrono::milliseconds timeout{8'000};  // as granted
+
+ private:
+  friend class FakeWire;
+  ZkReply carry_out(FakeWire& from, const ZkRequest& request);
+  int create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner, ZkReply& reply);
+  int erase(const std::string& path);
+  void end_session(std::int64_t session);
+  void tell_all(ZkNews news, const std::string& path);
+
+  ManualLoop& loop_;
+  std::map<std::string, FakeNode> nodes_;
+  std::vector<std::unique_ptr<FakeWire>> wires_;
+  std::uint64_t zxid_ = 0x100000000;
+  std::int64_t next_session_ = 0x1000;
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,186 @@
+#include "zk/zk_status.h"
+
+#include "common/secret.h"
+#include "common/session.h"
+#include "support/temp_dir.h"
+
+#include <gtest/gtest.h>
+#include <zookeeper/zookeeper.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+namespace baton::internal {
+namespace {
+
+struct Row {
+  int code;
+  ZkStatus status;
+};
+
+// Every value of ZOO_ERRORS.
+constexpr Row kTable[] = {
+    {ZOK, ZkStatus::ok},
+    {ZNONODE, ZkStatus::no_node},
+    {ZNODEEXISTS, ZkStatus::node_exists},
+    // It may have happened, or may yet: whoever asked finds out.
+    {ZSYSTEMERROR, ZkStatus::lost},
+    {ZRUNTIMEINCONSISTENCY, ZkStatus::lost},
+    {ZCONNECTIONLOSS, ZkStatus::lost},
+    {ZMARSHALLINGERROR, ZkStatus::lost},
+    {ZOPERATIONTIMEOUT, ZkStatus::lost},
+    {ZINVALIDSTATE, ZkStatus::lost},
+    {ZCLOSING, ZkStatus::lost},
+    {ZSESSIONMOVED, ZkStatus::lost},
+    {ZNOTREADONLY, ZkStatus::lost},
+    {ZTHROTTLEDOP, ZkStatus::lost},
+    {ZSESSIONEXPIRED, ZkStatus::expired},
+    {ZNOAUTH, ZkStatus::no_auth},
+    {ZINVALIDACL, ZkStatus::no_auth},
+    {ZAUTHFAILED, ZkStatus::auth_failed},
+    {ZUNIMPLEMENTED, ZkStatus::unimplemented},
+    {ZNOCHILDRENFOREPHEMERALS, ZkStatus::ephemeral_parent},
+    // The server, or the C client before it sent anything, said no.
+    {ZDATAINCONSISTENCY, ZkStatus::failed},
+    {ZBADARGUMENTS, ZkStatus::failed},
+    {ZNEWCONFIGNOQUORUM, ZkStatus::failed},
+    {ZRECONFIGINPROGRESS, ZkStatus::failed},
+    {ZSSLCONNECTIONERROR, ZkStatus::failed},
+    {ZAPIERROR, ZkStatus::failed},
+    {ZBADVERSION, ZkStatus::failed},
+    {ZNOTEMPTY, ZkStatus::failed},
+    {ZINVALIDCALLBACK, ZkStatus::failed},
+    {ZNOTHING, ZkStatus::failed},
+    {ZEPHEMERALONLOCALSESSION, ZkStatus::failed},
+    {ZNOWATCHER, ZkStatus::failed},
+    {ZRECONFIGDISABLED, ZkStatus::failed},
+    {ZSESSIONCLOSEDREQUIRESASLAUTH, ZkStatus::failed},
+};
+
+TEST(ZkStatusTest, EveryCodeOfTheClientHasItsMeaning) {
+  for (const auto& row : kTable) {
+    EXPECT_EQ(zk_status(row.code), row.status) << row.code << " " << zerror(row.code);
+  }
+}
+
+TEST(ZkStatusTest, UnknownCodesAreFailures) {
+  EXPECT_EQ(zk_status(-999), ZkStatus::failed);
+  EXPECT_EQ(zk_status(1), ZkStatus::failed);
+}
+
+TEST(ZkStatusTest, TextNamesTheCode) {
+  EXPECT_EQ(zk_text(ZNONODE), "no node (-101)");
+  EXPECT_NE(zk_text(-999).find("(-999)"), std::string::npos);
+}
+
+TEST(ZkStatusTest, OnlyWhatWasLostIsWorthAnotherTry) {
+  for (const auto& row : kTable) {
+    const Error error = zk_error(row.status, row.code, "create /app/job");
+    EXPECT_EQ(transient(error), row.status == ZkStatus::lost) << row.code;
+    EXPECT_NE(std::string(error.what()).find("create /app/job"), std::string::npos);
+  }
+}
+
+TEST(ZkStatusTest, ErrorsSayWhatToDo) {
+  const auto code = [](ZkStatus status) { return zk_error(status, 0, "x").errc(); };
+  EXPECT_EQ(code(ZkStatus::lost), Errc::connection_failed);
+  EXPECT_EQ(code(ZkStatus::expired), Errc::session_expired);
+  EXPECT_EQ(code(ZkStatus::no_auth), Errc::permission_denied);
+  EXPECT_EQ(code(ZkStatus::auth_failed), Errc::permission_denied);
+  EXPECT_EQ(code(ZkStatus::unimplemented), Errc::unsupported);
+  for (const auto status : {ZkStatus::ok, ZkStatus::no_node, ZkStatus::node_exists,
+                            ZkStatus::ephemeral_parent, ZkStatus::failed}) {
+    EXPECT_EQ(code(status), Errc::store_error);
+  }
+  const std::string denied = zk_error(ZkStatus::no_auth, ZNOAUTH, "x").what();
+  EXPECT_NE(denied.find("credentials"), std::string::npos);
+  const std::string old = zk_error(ZkStatus::unimplemented, ZUNIMPLEMENTED, "x").what();
+  EXPECT_NE(old.find("3.5"), std::string::npos);
+}
+
+// ---- passwords
+
+constexpr const char* kSecret = "correct horse battery staple";
+
+class ReadPassword : public ::testing::Test {
+ protected:
+  ~ReadPassword() override { ::unsetenv("BATON_TEST_PASSWORD"); }
+  Credentials from_file(const std::string& content) const {
+    std::ofstream(file, std::ios::binary) << content;
+    return {"ann", file, ""};
+  }
+  static Credentials from_env() { return {"ann", "", "BATON_TEST_PASSWORD"}; }
+  // The error names the place and never tells what was in it.
+  static void expect_refused(const Credentials& credentials, const std::string& names) {
+    const auto result = read_password(credentials);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().errc(), Errc::invalid_argument);
+    const std::string what = result.error().what();
+    EXPECT_NE(what.find(names), std::string::npos) << what;
+    EXPECT_EQ(what.find("horse"), std::string::npos) << what;
+    EXPECT_LT(what.size(), 400u);
+  }
+  test::TempDir temp;
+  const std::string file = temp / "password";
+};
+
+TEST_F(ReadPassword, FirstLineOfTheFileCounts) {
+  const std::string secret = kSecret;
+  EXPECT_EQ(*read_password(from_file(secret)), secret);
+  EXPECT_EQ(*read_password(from_file(secret + "\n")), secret);
+  EXPECT_EQ(*read_password(from_file(secret + "\r\n")), secret);
+  EXPECT_EQ(*read_password(from_file(secret + "\nmore\n")), secret);
+  EXPECT_EQ(*read_password(from_file(" " + secret + " \n")), " " + secret + " ") << "blanks stay";
+  EXPECT_EQ(*read_password(from_file("a\rb\n")), "a\rb") << "only the end of the line goes";
+}
+
+TEST_F(ReadPassword, VariableCountsAsItIs) {
+  ::setenv("BATON_TEST_PASSWORD", kSecret, 1);
+  EXPECT_EQ(*read_password(from_env()), kSecret);
+}
+
+TEST_F(ReadPassword, FileGoesBeforeTheVariable) {
+  ::setenv("BATON_TEST_PASSWORD", "other", 1);
+  auto both = from_file(kSecret);
+  both.password_env = "BATON_TEST_PASSWORD";
+  EXPECT_EQ(*read_password(both), kSecret);
+}
+
+TEST_F(ReadPassword, EmptyFirstLineIsRefused) {
+  expect_refused(from_file(""), file);
+  expect_refused(from_file("\n"), file);
+  expect_refused(from_file("\r\n"), file);
+  expect_refused(from_file(std::string("\n") + kSecret), file);
+}
+
+TEST_F(ReadPassword, MissingFileIsRefused) { expect_refused({"ann", file, ""}, file); }
+
+TEST_F(ReadPassword, DirectoryIsRefused) { expect_refused({"ann", temp / "", ""}, temp / ""); }
+
+TEST_F(ReadPassword, MissingOrEmptyVariableIsRefused) {
+  ::unsetenv("BATON_TEST_PASSWORD");
+  expect_refused(from_env(), "BATON_TEST_PASSWORD");
+  ::setenv("BATON_TEST_PASSWORD", "", 1);
+  expect_refused(from_env(), "BATON_TEST_PASSWORD");
+}
+
+TEST_F(ReadPassword, UserWithoutPasswordIsRefused) {
+  expect_refused({"ann", "", ""}, "password_file");
+}
+
+TEST_F(ReadPassword, LongestIs4096Bytes) {
+  std::string longest = kSecret;
+  longest.resize(4096, 'x');
+  EXPECT_EQ(*read_password(from_file(longest)), longest);
+  EXPECT_EQ(*read_password(from_file(longest + "\r\n")), longest);
+  expect_refused(from_file(longest + "x"), "4096");
+  expect_refused(from_file(longest + std::string(1'000'000, 'x')), "4096");
+  ::setenv("BATON_TEST_PASSWORD", longest.c_str(), 1);
+  EXPECT_EQ(*read_password(from_env()), longest);
+  ::setenv("BATON_TEST_PASSWORD", (longest + "x").c_str(), 1);
+  expect_refused(from_env(), "4096");
+}
+
+}  // namespace
+}  // namespace baton::internal
