@@ -3,6 +3,7 @@
 #include "common/secret.h"
 #include "common/thread_loop.h"
 #include "zk/zk_handle.h"
+#include "zk/zk_log.h"
 #include "zk/zk_session.h"
 
 #include <algorithm>
@@ -43,11 +44,15 @@ class ZkBackend final : public Backend {
 
   Loop& loop() noexcept override { return loop_; }
   std::string where() const override { return "zk " + address_.hosts + root_; }
-  void stop() noexcept override { loop_.stop(); }
+  void stop() noexcept override {
+    loop_.stop();
+    if (!loop_.on_thread()) opening_.reset();  // nobody takes it any more
+  }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
     const std::uint64_t number = ++opens_;
     answer_ = std::move(answer);
+    zk_forget_complaint();
     try {
       opening_ =
           std::make_unique<ZkSession>(parts(), listener, [this, number](Result<Done> opened) {
@@ -88,7 +93,7 @@ class ZkBackend final : public Backend {
 
   std::string silence() const {
     std::string text = "no server of " + address_.hosts + " accepted a session";
-    const std::string complaint = ZkHandle::last_complaint();
+    const std::string complaint = zk_last_complaint();
     return complaint.empty() ? text : text + "; last heard: " + complaint;
   }
 
@@ -97,6 +102,9 @@ class ZkBackend final : public Backend {
     loop_.cancel(timer_);
     auto session = std::move(opening_);
     auto answer = std::exchange(answer_, nullptr);
+    if (opened && session->info().state == SessionState::closed) {
+      opened = Error(Errc::connection_failed, "the session ended as soon as it began");
+    }
     if (!opened) {
       ++opens_;
       answer(opened.error());

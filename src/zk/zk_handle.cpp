@@ -3,9 +3,12 @@
 #include "common/signal_shield.h"
 #include "zk/zk_acl.h"
 #include "zk/zk_socket.h"
+#include "zk/zk_log.h"
+#include "zk/zk_xid.h"
 
 #include <zookeeper/zookeeper.h>
 
+#include <cerrno>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -23,26 +26,10 @@ namespace baton::internal {
 
 namespace {
 
-struct Complaint {
-  std::mutex mutex;
-  std::string text;
-};
-Complaint& complaint() {
-  static auto* const instance = new Complaint;  // NOLINT: the C client's threads may outlive us
-  return *instance;
-}
-
-// Lines come as "date:pid(tid):ZOO_ERROR@function@line: text".
-void on_log(const char* line) {
-  const std::string_view text(line);
-  auto at = text.find("ZOO_ERROR@");
-  if (at == std::string_view::npos) at = text.find("ZOO_WARN@");
-  if (at == std::string_view::npos) return;
-  const auto colon = text.find(": ", at);
-  if (colon == std::string_view::npos) return;
-  if (text.find("Delaying connection", colon) != std::string_view::npos) return;  // says nothing
-  const std::lock_guard guard(complaint().mutex);
-  complaint().text = text.substr(colon + 2, 300);
+template <class F>
+void run_apart(F body) {
+  const SignalShield shield;
+  std::thread(std::move(body)).detach();
 }
 
 // One request under way at the C client.
@@ -74,7 +61,8 @@ void copy_stat(const Stat* stat, ZkReply& reply) {
 // Shared by the strand, the C client's threads, and whoever opens and closes the handle. The C
 // client knows it by address: it lives until zookeeper_close has returned.
 struct ZkHandle::Core : std::enable_shared_from_this<Core> {
-  explicit Core(const ZkAddress& to) : address(to), acl(!to.user.empty(), to.read_group) {}
+  explicit Core(const ZkAddress& to)
+      : address(to), acl(!to.user.empty(), to.read_group), authenticated(to.user.empty()) {}
 
   std::mutex mutex;
   Loop* loop = nullptr;     // null once nobody listens any more
@@ -87,6 +75,7 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
   zhandle_t* handle = nullptr;
   bool connected = false;
   bool told_connected = false;
+  bool authenticated = false;  // or nobody to be
   bool ended = false;
   Task closed;
   ZkConnection connection;
@@ -138,6 +127,8 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
     const auto* const question = static_cast<const Question*>(data);
     reply.code = code;
     reply.status = zk_status(code);
+    // Servers may say so a moment before they end the session; the end itself comes as an event.
+    if (reply.status == ZkStatus::expired) reply.status = ZkStatus::lost;
     Item item{Item::Kind::answer, question->id, std::move(reply), 0, {}, {}, nullptr};
     static_cast<Core*>(question->core)->put(std::move(item));
   }
@@ -175,8 +166,11 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
       items.swap(inbox);
     }
     for (auto& item : items) {
-      if (listener == nullptr) return;
-      take(item);
+      if (listener != nullptr) {
+        take(item);
+      } else if (item.kind == Item::Kind::opened && item.handle != nullptr) {
+        reap_apart(shared_from_this(), item.handle);  // nobody is left who wants it
+      }
     }
   }
 
@@ -196,7 +190,7 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
       case Item::Kind::opened:
         handle = item.handle;
         if (handle == nullptr) {
-          end(ZkStatus::lost);
+          end(ZkStatus::lost, item.path);
         } else {
           say_connected();
         }
@@ -214,9 +208,9 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
       connection = item.connection;
       say_connected();
     } else if (item.state == ZOO_EXPIRED_SESSION_STATE) {
-      end(ZkStatus::expired);
+      end(ZkStatus::expired, "");
     } else if (item.state == ZOO_AUTH_FAILED_STATE) {
-      end(ZkStatus::auth_failed);
+      end(ZkStatus::auth_failed, "");
     } else if (std::exchange(connected, false) && std::exchange(told_connected, false)) {
       listener->line_disconnected();
     }
@@ -224,13 +218,23 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
 
   void say_connected() {
     if (ended || !connected || handle == nullptr || told_connected) return;
+    if (!authenticated) {
+      // Here, where nothing of ours is queued yet, and not earlier: after a failed attempt to
+      // connect the C client forgets what it is told. It goes out first, and again by itself after
+      // every reconnect.
+      const std::string who = address.user + ":" + address.password;
+      const int code = zoo_add_auth(handle, "digest", who.data(), static_cast<int>(who.size()),
+                                    &on_auth, nullptr);
+      if (code != ZOK) return;  // disconnected again: with the next connection
+      authenticated = true;
+    }
     told_connected = true;
     listener->line_connected(connection);
   }
 
-  void end(ZkStatus why) {
+  void end(ZkStatus why, const std::string& detail) {
     if (std::exchange(ended, true)) return;
-    listener->line_ended(why);
+    listener->line_ended(why, detail);
   }
 
   // ---- on threads of their own, with all signals blocked
@@ -246,20 +250,20 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
                               this, ZOO_NO_LOG_CLIENTENV);
     } else {
       zh = zookeeper_init2(address.hosts.c_str(), &on_event, timeout, nullptr, this,
-                           ZOO_NO_LOG_CLIENTENV, &on_log);
+                           ZOO_NO_LOG_CLIENTENV, &zk_on_log);
     }
     if (zh != nullptr) {
       pipes.mark();
       // Else it looks names up before every poll. It still does when a connection was lost.
       zoo_set_servers_resolution_delay(zh, -1);
-      if (!address.user.empty()) {
-        const std::string who = address.user + ":" + address.password;
-        zoo_add_auth(zh, "digest", who.data(), static_cast<int>(who.size()), &on_auth, nullptr);
-      }
     }
+    const int error = zh == nullptr ? errno : 0;
     Item item{Item::Kind::opened, 0, {}, 0, {}, {}, zh};
+    if (error != 0) item.path = std::generic_category().message(error);
     if (!put(std::move(item)) && zh != nullptr) zookeeper_close(zh);
   }
+
+  static void reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh);
 
   // Takes seconds if the server is silent. Afterwards the C client calls nobody.
   void reap(zhandle_t* zh) noexcept {
@@ -272,20 +276,15 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
   }
 };
 
-namespace {
-template <class F>
-void run_apart(F body) {
-  const SignalShield shield;
-  std::thread(std::move(body)).detach();
+void ZkHandle::Core::reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh) {
+  try {
+    run_apart([core, zh] { core->reap(zh); });
+  } catch (const std::system_error&) {
+    core->reap(zh);  // no threads left: slow, but nothing leaks
+  }
 }
-}  // namespace
 
 bool ZkHandle::has_tls() noexcept { return &zookeeper_init_ssl != nullptr; }
-
-std::string ZkHandle::last_complaint() {
-  const std::lock_guard guard(complaint().mutex);
-  return complaint().text;
-}
 
 ZkHandle::ZkHandle(Loop& loop, const ZkAddress& address, ZkLineListener& listener)
     : core_(std::make_shared<Core>(address)) {
@@ -307,19 +306,14 @@ ZkHandle::~ZkHandle() {
   core_->closed = nullptr;
   // Whoever waits is let go now; the C client keeps the tags until it has closed.
   for (auto& [id, question] : core_->asked) question.answer = nullptr;
-  if (zh == nullptr) return;
-  try {
-    run_apart([core = core_, zh] { core->reap(zh); });
-  } catch (const std::system_error&) {
-    core_->reap(zh);  // no threads left: slow, but nothing leaks
-  }
+  if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
 void ZkHandle::close(Task closed) {
   zhandle_t* const zh = std::exchange(core_->handle, nullptr);
   core_->closed = std::move(closed);
-  if (zh == nullptr) return;  // never opened, or closing already: nothing to say goodbye to
-  run_apart([core = core_, zh] { core->reap(zh); });
+  // Else: never opened, or closing already. Nothing to say goodbye to.
+  if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
 void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
@@ -337,6 +331,7 @@ void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
                         core.acl.get(), mode, &Core::on_created, tag);
   };
   if (zh != nullptr && core.connected) {
+    zk_skip_bad_xids(zh);
     switch (request.kind) {
       case ZkRequest::Kind::create_entry:
         code = create(ZOO_EPHEMERAL_SEQUENTIAL);

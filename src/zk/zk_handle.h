@@ -30,8 +30,6 @@ class ZkHandle final : public ZkLine {
   void send(const ZkRequest& request, ZkAnswer answer) override;
   void close(Task closed) override;
 
-  // What the C client complained of last, in this process; for messages.
-  static std::string last_complaint();
   // Whether the installed C client can do TLS.
   static bool has_tls() noexcept;
 

@@ -57,7 +57,7 @@ class ZkLineListener {
   // Requests under way answer "lost" afterwards.
   virtual void line_disconnected() = 0;
   // For good. Nothing comes after it.
-  virtual void line_ended(ZkStatus why) = 0;
+  virtual void line_ended(ZkStatus why, const std::string& detail) = 0;
   virtual void line_news(ZkNews news, const std::string& path) = 0;
 };
 

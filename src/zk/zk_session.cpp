@@ -131,7 +131,7 @@ void ZkSession::make_parents(const PlacePtr& place, int tries, Answer<Standing> 
   const auto levels = zk_ancestors(where);
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const bool last = i + 1 == levels.size();
-    outbox_.ask({kind, levels[i], {}}, [this, place, tries, refused, last, where,
+    outbox_.ask({kind, levels[i], {}}, [this, place, tries, refused, last, where, kind,
                                         answer = last ? std::move(answer) : nullptr](
                                            ZkReply& reply, std::uint64_t) mutable {
       const bool there = reply.status == ZkStatus::ok || reply.status == ZkStatus::node_exists;
@@ -142,8 +142,9 @@ void ZkSession::make_parents(const PlacePtr& place, int tries, Answer<Standing> 
         if (place->gone) std::exchange(place->gone, nullptr)(Done{});
         answer(Error(Errc::cancelled, "join " + where + ": given up"));
       } else if (!there && *refused && (*refused)->status == ZkStatus::unimplemented &&
-                 !std::exchange(permanent_parents_, true)) {
-        create(place, tries + 1, std::move(answer));  // a server without containers
+                 kind == ZkRequest::Kind::create_container) {
+        permanent_parents_ = true;  // a server without containers
+        create(place, tries + 1, std::move(answer));
       } else if (!there && *refused) {
         forget(place);  // no entry was made: the next join begins anew
         answer(zk_error((*refused)->status, (*refused)->code, "make " + where));
@@ -254,7 +255,9 @@ void ZkSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
       directory(name), ZkLister::Freshness::proven,
       [this, place = known->second, answer = std::move(answer)](const ZkListing& listing) mutable {
         if (listing.status == ZkStatus::lost) {
-          verify(place->name, place->nonce, std::move(answer));  // waits for a connection
+          again([this, place, answer = std::move(answer)]() mutable {
+            verify(place->name, place->nonce, std::move(answer));
+          });
           return;
         }
         const auto result = standing(place, listing);

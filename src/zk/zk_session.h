@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -98,18 +99,21 @@ class ZkSession final : public Session, private ZkLineListener {
   // zk_session_line.cpp: the line, the lease, side lines
   void line_connected(const ZkConnection& connection) override;
   void line_disconnected() override;
-  void line_ended(ZkStatus why) override;
+  void line_ended(ZkStatus why, const std::string& detail) override;
   void line_news(ZkNews news, const std::string& path) override;
   void renewed();
   void over(Errc reason, const std::string& detail);
   void say_goodbye();
+  void again(Task task);  // after an answer was lost
   ZkOutbox* more_room();
 
   // zk_session_admin.cpp
-  void read_entries(const LockName& name, ZkQueue queue, Answer<LockSnapshot> answer);
+  struct Reading;
+  void read_entries(const std::shared_ptr<Reading>& reading);
   void try_evict(const LockName& name, const std::string& entry, bool in_doubt,
                  Answer<bool> answer);
-  void walk(const std::shared_ptr<Walk>& walk, const std::string& name, int depth);
+  void walk_on(const std::shared_ptr<Walk>& walk);
+  void walk_into(const std::shared_ptr<Walk>& walk, const std::string& name);
 
   const ZkSessionParts parts_;
   SessionListener& listener_;
@@ -120,6 +124,8 @@ class ZkSession final : public Session, private ZkLineListener {
   bool connected_ = false;
   bool ended_ = false;
   bool closing_ = false;
+  Time side_line_ended_{};  // the last time one did
+  std::set<TimerId> retries_;
   Answer<Done> closed_;  // closing, and waiting for a connection to say so
   TimerId closing_timer_ = TimerId::none;
   std::unique_ptr<ZkLine> line_;

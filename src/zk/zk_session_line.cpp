@@ -10,7 +10,8 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kReconnect{2'000};
-}
+constexpr milliseconds kRetry{200};
+}  // namespace
 
 // A session without nodes, for watches beyond the budget of one.
 class ZkSession::SideLine final : public ZkLineListener {
@@ -24,7 +25,8 @@ class ZkSession::SideLine final : public ZkLineListener {
 
   void line_connected(const ZkConnection&) override { outbox_.connected(); }
   void line_disconnected() override { outbox_.disconnected(); }
-  void line_ended(ZkStatus) override {
+  void line_ended(ZkStatus, const std::string&) override {
+    session_.side_line_ended_ = session_.parts_.loop->now();
     outbox_.disconnected();
     line_.reset();
     ended_ = true;
@@ -62,6 +64,7 @@ ZkSession::~ZkSession() {
   *alive_ = false;
   lease_->end();
   parts_.loop->cancel(closing_timer_);
+  for (const TimerId retry : retries_) parts_.loop->cancel(retry);
   heartbeat_.reset();
   line_.reset();
 }
@@ -103,7 +106,7 @@ void ZkSession::line_disconnected() {
   if (heartbeat_ != nullptr) heartbeat_->disconnected();
 }
 
-void ZkSession::line_ended(ZkStatus why) {
+void ZkSession::line_ended(ZkStatus why, const std::string& detail) {
   switch (why) {
     case ZkStatus::auth_failed:
       over(Errc::permission_denied, "the server refused our credentials");
@@ -112,7 +115,8 @@ void ZkSession::line_ended(ZkStatus why) {
       over(Errc::session_expired, "the server ended the session");
       return;
     default:
-      over(Errc::connection_failed, "none of the servers' names could be looked up");
+      over(Errc::connection_failed,
+           "cannot begin to connect; are the servers' names right? (" + detail + ")");
       return;
   }
 }
@@ -166,6 +170,20 @@ milliseconds ZkSession::backstop() const {
   return std::clamp(connection_.timeout / 2, milliseconds(1'000), milliseconds(30'000));
 }
 
+void ZkSession::again(Task task) {
+  if (!outbox_.open()) {
+    task();  // waits for a connection
+    return;
+  }
+  // The server has answered, and wants to be asked less.
+  auto id = std::make_shared<TimerId>(TimerId::none);
+  *id = parts_.loop->at(parts_.loop->now() + kRetry, [this, id, task = std::move(task)]() mutable {
+    retries_.erase(*id);
+    task();
+  });
+  retries_.insert(*id);
+}
+
 void ZkSession::close(Answer<Done> answer) {
   closing_ = true;
   heartbeat_.reset();
@@ -191,7 +209,11 @@ void ZkSession::say_goodbye() {
 
 ZkOutbox* ZkSession::more_room() {
   constexpr std::size_t kMost = 8;  // servers allow 60 connections per address
-  if (ended_ || side_lines_.size() >= kMost) return nullptr;
+  if (ended_ || closing_ || side_lines_.size() >= kMost) return nullptr;
+  // One that ended at once would be opened again at once.
+  if (side_line_ended_ != Time{} && parts_.loop->now() < side_line_ended_ + backstop()) {
+    return nullptr;
+  }
   parts_.log(LogLevel::info, "more watches than one session may have: opening a further one");
   side_lines_.push_back(std::make_unique<SideLine>(*this));
   side_lines_.back()->set_lane(watches_.lanes());

@@ -7,6 +7,7 @@ namespace baton::internal {
 
 namespace {
 constexpr std::chrono::milliseconds kSoon{100};
+constexpr std::chrono::milliseconds kUnwatchable{1'000};
 
 std::size_t cost(const std::string& path) { return path.size() + 4; }
 }  // namespace
@@ -20,6 +21,7 @@ ZkWatches::ZkWatches(Loop& loop, std::size_t budget, std::function<ZkOutbox*()> 
 ZkWatches::~ZkWatches() {
   *alive_ = false;
   for (auto& [id, watcher] : watchers_) loop_.cancel(watcher.timer);
+  for (auto& [path, state] : paths_) loop_.cancel(state.blocked);
 }
 
 std::size_t ZkWatches::add_lane(ZkOutbox& outbox) {
@@ -62,7 +64,9 @@ WatchId ZkWatches::watch(const std::string& path, std::optional<std::string> min
   if (fresh) state->second.serial = next_serial_++;
   state->second.watchers.push_back(id);
   state->second.going = false;
-  if (state->second.asked || state->second.armed) return id;
+  if (state->second.asked || state->second.armed || state->second.blocked != TimerId::none) {
+    return id;
+  }
   if (soon) {
     watcher.timer = loop_.at(loop_.now() + kSoon, [this, path] { arm(path); });
   } else {
@@ -75,7 +79,7 @@ void ZkWatches::arm(const std::string& path) {
   const auto found = paths_.find(path);
   if (found == paths_.end()) return;
   Path& state = found->second;
-  if (state.asked || state.armed) return;
+  if (state.asked || state.armed || state.blocked != TimerId::none) return;
   state.lane = choose_lane(cost(path));
   Lane& lane = lanes_[state.lane];
   lane.bytes += cost(path);
@@ -106,12 +110,19 @@ void ZkWatches::armed(const std::string& path, std::uint64_t serial, const ZkRep
     arm(path);  // waits for the next connection
     return;
   }
-  // Gone already, or we may not know: whoever waits looks for himself.
-  fire(forget(found), false);
+  if (reply.status != ZkStatus::no_node && !state.watchers.empty()) {
+    // We may not watch it. Whoever waits looks for himself, now and then.
+    state.blocked = loop_.at(loop_.now() + kUnwatchable, [this, path] {
+      if (const auto late = paths_.find(path); late != paths_.end()) fire(forget(late), false);
+    });
+    return;
+  }
+  fire(forget(found), false);  // gone already
 }
 
 ZkWatches::Path ZkWatches::forget(Paths::iterator path) {
   Path state = std::move(path->second);
+  loop_.cancel(state.blocked);
   if (state.armed && lanes_[state.lane].outbox != nullptr) {
     lanes_[state.lane].bytes -= cost(path->first);
   }
@@ -184,7 +195,7 @@ void ZkWatches::sweep() {
     Path& state = found->second;
     if (state.asked) continue;  // decided when it is answered
     if (!state.armed) {
-      paths_.erase(found);
+      forget(found);
       continue;
     }
     if (state.going) continue;  // its event ends it

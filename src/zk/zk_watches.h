@@ -60,8 +60,9 @@ class ZkWatches {
     bool asked = false;  // the request is on its way
     bool armed = false;  // the server will tell
     bool going = false;
-    std::uint64_t connection = 0;  // where it was armed
-    std::uint64_t serial = 0;      // answers to earlier lives of this path are void
+    TimerId blocked = TimerId::none;  // we may not watch it: whoever waits looks when this fires
+    std::uint64_t connection = 0;     // where it was armed
+    std::uint64_t serial = 0;         // answers to earlier lives of this path are void
   };
   struct Watcher {
     std::string path;

@@ -46,7 +46,7 @@ class Trial {
   Trial(std::vector<Believer> believers, const std::string& majority);
 
   bool all_gone() const;
-  bool all_ended() const;
+  bool ended(std::size_t count) const;  // the belief of the first ones has
   std::vector<Verdict> verdicts() const;
 
  private:

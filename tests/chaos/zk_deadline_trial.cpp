@@ -81,9 +81,10 @@ bool Trial::all_gone() const {
   return std::all_of(verdicts_.begin(), verdicts_.end(), [](const auto& v) { return v.gone; });
 }
 
-bool Trial::all_ended() const {
+bool Trial::ended(std::size_t count) const {
   const std::lock_guard guard(mutex_);
-  return std::all_of(verdicts_.begin(), verdicts_.end(), [](const auto& v) { return v.ended; });
+  return std::all_of(verdicts_.begin(), verdicts_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [](const auto& v) { return v.ended; });
 }
 
 std::vector<Verdict> Trial::verdicts() const {

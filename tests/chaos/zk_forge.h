@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <ios>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -41,7 +41,8 @@ inline std::uint64_t adler32(std::string_view bytes) {
 
 // Where the record of a change ("create") has the new counter of the parent directory. Nothing: it
 // is not about an entry of this directory.
-inline std::optional<std::size_t> counter_in(std::string_view record, const std::string& directory) {
+inline std::optional<std::size_t> counter_in(std::string_view record,
+                                             const std::string& directory) {
   constexpr std::size_t kHead = 8 + 4 + 8 + 8;  // session, its request, number and time of change
   const auto type = number_at(record, kHead, 4);
   if (type != 1 && type != 15) return std::nullopt;  // create, create2
@@ -75,8 +76,9 @@ inline void forge_next_number(const test::ZkEnsemble& servers, int i, const std:
   int changed = 0;
   for (const auto& file : std::filesystem::directory_iterator(home / "data" / "version-2")) {
     if (!file.path().filename().string().starts_with("log.")) continue;
-    std::ifstream in(file.path(), std::ios::binary);
-    std::string bytes(std::istreambuf_iterator<char>(in), {});
+    std::fstream log(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes(file.file_size(), '\0');
+    log.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     std::optional<std::size_t> last;  // record with the newest counter
     std::size_t counter = 0;
     // After a head of 16 bytes: checksum, length, record, one byte; zeros at the end.
@@ -93,9 +95,11 @@ inline void forge_next_number(const test::ZkEnsemble& servers, int i, const std:
     if (!last) continue;
     forge::put_number(bytes, counter, 4, static_cast<std::uint32_t>(next));
     const auto size = static_cast<std::size_t>(forge::number_at(bytes, *last + 8, 4));
-    forge::put_number(bytes, *last, 8,
-                      forge::adler32(std::string_view(bytes).substr(*last + 12, size)));
-    std::ofstream(file.path(), std::ios::binary | std::ios::trunc) << bytes;
+    const auto record = std::string_view(bytes).substr(*last + 12, size);
+    forge::put_number(bytes, *last, 8, forge::adler32(record));
+    log.seekp(static_cast<std::streamoff>(*last));
+    log.write(bytes.data() + *last, static_cast<std::streamsize>(12 + size));
+    if (!log.flush()) throw std::runtime_error("forge: cannot write " + file.path().string());
     ++changed;
   }
   if (changed != 1) throw std::runtime_error("forge: no entry of " + directory + " in the log");

@@ -19,7 +19,7 @@ const std::set<std::string> kSeam{
     "common/lease_view.h",      "common/lock_name.h", "common/url.h",
     "common/unique_function.h", "common/unique_fd.h", "common/fork_guard.h",
     "common/mutant.h",          "common/log.h",       "common/sha256.h",
-    "common/signal_shield.h"};
+    "common/signal_shield.h",   "common/secret.h"};
 
 // What each room's own third party is; everything else outside std and POSIX is forbidden.
 const std::map<std::string, std::vector<std::string>> kThirdParty{
@@ -172,7 +172,8 @@ TEST(House, EveryGuaranteeNamesTestsThatExist) {
 
 TEST(House, TestNamesAreSentences) {
   for (const auto& name : tests_in_sources()) {
-    EXPECT_EQ(name.find('_'), name.npos) << name;
+    // A disabled one is a part of another test, which runs it in a process of its own.
+    if (name.find(".DISABLED_") == name.npos) EXPECT_EQ(name.find('_'), name.npos) << name;
   }
   EXPECT_GT(tests_in_sources().size(), 200u);
 }

@@ -41,7 +41,9 @@ std::vector<ZkConnection> parse_cons(const std::string& text);
 
 // Ends a session at the server as its own client would: takes it over (a server derives the
 // password from the id alone) and closes it. The client's connection is closed, its next one is
-// told that the session has expired. True: the session is gone, also if it was gone before.
+// told that the session has expired; but if the client is at this same server, it may have come
+// back just in time to be forgotten, and finds out when nobody answers its pings. True: the session
+// is gone, also if it was gone before.
 bool end_session(const std::string& server, std::int64_t session,
                  std::chrono::milliseconds limit = std::chrono::seconds(10));
 

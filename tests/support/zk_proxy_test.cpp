@@ -1,6 +1,7 @@
 // The proxy on plain sockets: what each fault does, and that it leaves nothing behind.
 #include "support/eventually.h"
 #include "support/proxy.h"
+#include "support/zk_ports.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <memory>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace baton::test {
 namespace {
@@ -79,8 +82,8 @@ class Peer {
 
 class Listener {
  public:
-  Listener() {
-    auto a = loopback(0);
+  explicit Listener(std::uint16_t port = 0) {
+    auto a = loopback(port);
     socklen_t size = sizeof a;
     EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&a), size), 0);
     EXPECT_EQ(::listen(fd_, 64), 0);
@@ -284,6 +287,23 @@ TEST(ProxyLife, ADeadServerInABlackholeIsJustSilent) {
   EXPECT_EQ(client.read(1, kShort), "<nothing>");
   proxy.heal();
   EXPECT_EQ(client.read(1), "<reset>");
+}
+
+TEST(ProxyLife, APatientRouteWaitsForALateServer) {
+  const PortLease late;
+  Proxy proxy;
+  const Peer client = Peer::connect(proxy.add_route(late.port(), false, kLong));
+  client.send("early");
+  EXPECT_TRUE(eventually("sent", [&] { return proxy.bytes(kUp) == 5; }));
+  const Listener listener(late.port());
+  EXPECT_EQ(listener.accept().read(5), "early");
+}
+
+TEST(PortLeases, NoTwoAreTheSame) {
+  std::vector<PortLease> all;
+  std::set<std::uint16_t> ports;
+  for (int i = 0; i < 100; ++i) ports.insert(all.emplace_back().port());
+  EXPECT_EQ(ports.size(), 100U);
 }
 
 TEST(ProxyLife, LeavesNothingBehind) {

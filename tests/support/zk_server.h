@@ -46,7 +46,7 @@ std::optional<std::string> zk_from_environment();
 bool zk_installed();
 
 // Starts the servers, and returns when all serve clients and agree on a leader; throws
-// std::runtime_error with the ends of the logs if they do not within 30 s. Servers are killed and
+// std::runtime_error with the ends of the logs if they do not within 60 s. Servers are killed and
 // their directories removed at the latest by the destructor; when the test process is killed, the
 // kernel kills the servers, and their directories stay.
 //
@@ -117,9 +117,11 @@ class ZkEnsemble {
   // Until the leader has ended it and removed its nodes. Others follow: wait_synced().
   ::testing::AssertionResult wait_session_gone(
       std::int64_t session, std::chrono::milliseconds limit = std::chrono::seconds(30));
-  // Ends it now, against its client's will, and returns when that is done. Its client is not told
-  // before it connects again, as with a session that ran out. For one that really runs out, keep
-  // its client away (Proxy) and wait_session_gone().
+  // Ends it now, against its client's will, and returns when that is done. Done at another server
+  // than the client's if there is one: then the client loses its connection with the session, and
+  // is told when it connects again. At a single server it may take the client two thirds of its
+  // session timeout to notice. For a session that really runs out, keep its client away (Proxy) and
+  // wait_session_gone().
   ::testing::AssertionResult end_session(std::int64_t session);
 
   // ---- Network between servers; needs peer_proxies ----

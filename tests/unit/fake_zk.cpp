@@ -82,8 +82,8 @@ void FakeWire::send(const ZkRequest& request, ZkAnswer answer) {
     to_server_.push_back(std::move(item));
     return;
   }
-  // As the real line does it.
-  zk_.loop_.defer([this, answer = std::move(answer)]() mutable {
+  // Refused, in line with what is under way.
+  zk_.loop_.post([this, answer = std::move(answer)]() mutable {
     if (listener_ == nullptr) return;
     ZkReply reply;
     reply.code = ZINVALIDSTATE;
@@ -201,7 +201,12 @@ void FakeWire::expire() {
   zk_.end_session(session_);
   cut();
   if (listener_ == nullptr) return;
-  zk_.loop_.step([&] { listener_->line_ended(ZkStatus::expired); });
+  zk_.loop_.step([&] { listener_->line_ended(ZkStatus::expired, {}); });
+}
+
+void FakeWire::refuse_credentials() {
+  cut();
+  zk_.loop_.step([&] { listener_->line_ended(ZkStatus::auth_failed, {}); });
 }
 
 void FakeWire::tell(ZkNews news, const std::string& path) {

@@ -94,6 +94,7 @@ class FakeWire {
   void cut();
   void cut_after_requests();  // the same, but the server still gets all that was sent
   void expire();              // the server ends the session, and the client hears of it
+  void refuse_credentials();  // the same, for another reason
 
   bool connected() const { return connected_; }
   bool idle() const { return to_server_.empty() && to_client_.empty(); }

@@ -27,7 +27,7 @@ class ZkHeartbeatTest : public ::testing::Test, protected ZkLineListener {
 
   void line_connected(const ZkConnection&) override { heartbeat->connected(); }
   void line_disconnected() override { heartbeat->disconnected(); }
-  void line_ended(ZkStatus) override {}
+  void line_ended(ZkStatus, const std::string&) override {}
   void line_news(ZkNews, const std::string&) override {}
 
   void set_active(bool active) {

@@ -18,7 +18,7 @@ class ZkOutboxTest : public ::testing::Test, protected ZkLineListener {
 
   void line_connected(const ZkConnection&) override { outbox->connected(); }
   void line_disconnected() override { outbox->disconnected(); }
-  void line_ended(ZkStatus) override {}
+  void line_ended(ZkStatus, const std::string&) override {}
   void line_news(ZkNews, const std::string&) override {}
 
   // A read of "/<name>"; its answer is noted as "<name> <status> <connection>".

@@ -1,0 +1,39 @@
+// The C client numbers the requests of a whole process with one 32-bit counter that begins at the
+// time of day. After some 2.5 thousand million requests it comes by -8, -4, -2 and -1, which mean
+// other things: an answer numbered -4 crashes the client.
+#pragma once
+
+#include <zookeeper/zookeeper.h>
+
+#include <cstdint>
+
+namespace baton::internal {
+
+// Which numbers to leave out. Pure.
+class ZkXids {
+ public:
+  // start: the seconds of the first request, as far as we know.
+  explicit ZkXids(std::int64_t start) noexcept : next_(static_cast<std::uint32_t>(start)) {}
+
+  // Before every request: how many numbers to use up first. Others in this process may use the C
+  // client too, so the berth is wide.
+  std::uint32_t to_burn() noexcept {
+    const std::uint32_t left = 0U - next_;  // until the counter comes to 0
+    if (left != 0 && left <= kBerth) {
+      next_ = kBerth;
+      return left + kBerth;
+    }
+    ++next_;
+    return 0;
+  }
+
+  static constexpr std::uint32_t kBerth = 1U << 20;
+
+ private:
+  std::uint32_t next_;
+};
+
+// Before every request of this process: uses up the numbers that are not safe to use.
+void zk_skip_bad_xids(zhandle_t* zh);
+
+}  // namespace baton::internal
