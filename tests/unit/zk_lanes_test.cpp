@@ -215,6 +215,24 @@ TEST_F(ZkLanesTest, FurtherSessionsGoWithTheFirst) {
   EXPECT_FALSE(wire(1).line_alive());
 }
 
+// The engine takes its watches back and closes in one step; what was taken back is told to the
+// server after the step.
+TEST_F(ZkLanesTest, TakingWatchesBackAndClosingInOneStep) {
+  std::vector<WatchId> ids;
+  for (std::uint64_t nonce = 1; nonce <= 6; ++nonce) ids.push_back(watch(nonce));
+  settle();
+  ASSERT_EQ(lanes(), 3u);
+  int closed = 0;
+  loop.step([&] {
+    for (const WatchId id : ids) ann.session().unwatch(id);
+    ann.session().close([&](const Result<Done>&) { ++closed; });
+  });
+  for (std::size_t i = 0; i < lanes(); ++i) wire(i).settle();
+  EXPECT_EQ(closed, 1);
+  ann.destroy();
+  EXPECT_EQ(events, Texts{});
+}
+
 TEST_F(ZkLanesTest, ThereAreAtMostEightFurtherSessions) {
   // Long names: each needs a session of its own.
   const std::string directory = "/app/" + std::string(90, 'x');

@@ -234,7 +234,7 @@ TEST_F(ZkLineTest, LeaseThatRanOutNeverComesBack) {
   loop.advance(7s);
   ASSERT_LT(old->deadline(), loop.now());
   ann.wire().connect();
-  ann.wire().settle();
+  live(ann, 1s + 50ms);  // after such a gap one heartbeat alone proves too little
   EXPECT_TRUE(old->ended());
   EXPECT_NE(ann.session().lease(), old);
   EXPECT_GT(ann.session().lease()->deadline(), loop.now()) << "for who comes now";
@@ -247,7 +247,7 @@ TEST_F(ZkLineTest, IdleSessionStopsWritingAndBeginsAgainWithTheNextJoin) {
   ann.settled(ann.withdraw(1));
   live(ann, 3s);
   ann.wire().take_log();
-  live(ann, 20s);
+  live(ann, 20s + 350ms);
   for (const auto& request : ann.wire().take_log()) EXPECT_EQ(text(request), "sync /");
   const auto asked = ann.join(2);
   const auto log = texts(ann.wire().take_log());
@@ -291,6 +291,27 @@ TEST_F(ZkLineTest, CloseDoesNotWaitForEver) {
   loop.advance(10s);
   ann.settled(closed);
   EXPECT_TRUE(closed->ok());
+}
+
+// What is under way is lost then, and would be asked for again and again.
+TEST_F(ZkLineTest, CloseWhileOthersStillAskDoesNotSpin) {
+  FakeZkClient ann(zk);
+  ann.settled(ann.join(1));
+  const auto verified = ann.verify(1);
+  const auto seen = ann.inspect();
+  const auto listed = ann.list();
+  const auto evicted = ann.evict("other-lock-0000000001");
+  const auto nothing = ann.evict("nonsense");
+  loop.step([&] {
+    const Ticket own{1, ann.id(1) + "-lock-0000000000", Nonce{1}};
+    ann.session().watch(lock_name("job"), own, {}, [](WatchEvent) {});
+  });
+  ann.wire().take_log();
+  const auto closed = ann.close();
+  ann.settled(closed);
+  EXPECT_TRUE(closed->ok());
+  loop.advance(10s);
+  EXPECT_TRUE(ann.wire().take_log().empty()) << "nothing is sent after the goodbye";
 }
 
 TEST_F(ZkLineTest, CloseOfASessionThatEndsIsAnswered) {

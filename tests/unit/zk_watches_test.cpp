@@ -1,87 +1,16 @@
-#include "zk/zk_watches.h"
-
-#include "fake_zk.h"
+// When a watch says gone, when it says look, and what is asked of the server for it.
+#include "fake_zk_watches.h"
 
 #include <gtest/gtest.h>
 #include <zookeeper/zookeeper.h>
 
-#include <memory>
-#include <optional>
+#include <set>
 #include <string>
-#include <vector>
 
 namespace baton::internal {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A session of its own for watches, as the session under test would open it.
-struct Lane final : ZkLineListener {
-  Lane(FakeZk& zk, ZkWatches*& owner) : watches(owner), line(zk.make_line(*this)) {
-    outbox.attach(line.get());
-  }
-  void line_connected(const ZkConnection&) override { outbox.connected(); }
-  void line_disconnected() override { outbox.disconnected(); }
-  void line_ended(ZkStatus, const std::string&) override { watches->lane_ended(number); }
-  void line_news(ZkNews news, const std::string& path) override {
-    watches->news(number, news, path);
-  }
-  ZkWatches*& watches;
-  std::size_t number = 0;
-  std::unique_ptr<ZkLine> line;
-  ZkOutbox outbox;
-};
-
-class ZkWatchesTest : public ::testing::Test {
- protected:
-  explicit ZkWatchesTest(std::size_t budget = ZkWatches::kBudget) {
-    watches = std::make_unique<ZkWatches>(loop, budget, [this] { return more_room(); });
-    watching = watches.get();
-    lanes.push_back(std::make_unique<Lane>(zk, watching));
-    watches->add_lane(lanes[0]->outbox);
-    wire(0).connect();
-    for (const char* path : {"/a", "/b", "/own"}) zk.put(path);
-  }
-  ~ZkWatchesTest() override { watches.reset(); }
-
-  ZkOutbox* more_room() {
-    ++asked_for_room;
-    if (lanes.size() >= most_lanes) return nullptr;
-    lanes.push_back(std::make_unique<Lane>(zk, watching));
-    lanes.back()->number = watches->lanes();
-    return &lanes.back()->outbox;
-  }
-  FakeWire& wire(std::size_t lane = 0) { return zk.wire(lane); }
-  void settle() {
-    for (std::size_t i = 0; i < zk.wires(); ++i) wire(i).settle();
-  }
-  Texts sent(std::size_t lane = 0) { return texts(wire(lane).take_log()); }
-
-  // Events are noted as "<path> gone" and "<path> look".
-  WatchId watch(const std::string& path, std::optional<std::string> mine = {}, bool soon = false) {
-    WatchId id{};
-    loop.step([&] { id = watch_here(path, std::move(mine), soon); });
-    return id;
-  }
-  WatchId watch_here(const std::string& path, std::optional<std::string> mine = {},
-                     bool soon = false) {
-    return watches->watch(path, std::move(mine), soon, [this, path](WatchEvent event) {
-      events.push_back(path + (event == WatchEvent::gone ? " gone" : " look"));
-    });
-  }
-  void unwatch(WatchId id) {
-    loop.step([&] { watches->unwatch(id); });
-  }
-
-  ManualLoop loop;
-  FakeZk zk{loop};
-  std::size_t most_lanes = 3;
-  int asked_for_room = 0;
-  std::vector<std::unique_ptr<Lane>> lanes;
-  std::unique_ptr<ZkWatches> watches;
-  ZkWatches* watching = nullptr;
-  Texts events;
-};
 
 // ---- gone, or look
 
@@ -437,8 +366,8 @@ TEST_F(ZkWatchesTest, NothingIsLeftOfThemAfterTheirEnd) {
   watch("/own", {}, true);
   wire().deliver_request();
   loop.step([&] {
+    line.reset();  // as the session does it
     watches.reset();
-    lanes.clear();
   });
   loop.advance(1s);
   EXPECT_EQ(events, Texts{});

@@ -181,6 +181,37 @@ TEST_F(ZkWithdrawTest, SearchSendsASyncBeforeItsList) {
   EXPECT_EQ(log, (Texts{"sync /app/job", "children /app/job"}));
 }
 
+// The join finds nothing and must not make one after the withdraw has found nothing, too.
+TEST_F(ZkWithdrawTest, GivingUpWhileALostJoinIsLookedForLeavesNoEntry) {
+  ann.join(1);
+  ann.wire().cut();
+  ann.wire().connect();
+  ann.wire().settle();
+  const auto again = ann.join(1);
+  const auto gone = ann.withdraw(1);
+  ann.settled(gone);
+  EXPECT_TRUE(gone->ok());
+  EXPECT_TRUE(again->got);
+  EXPECT_FALSE(again->ok());
+  EXPECT_TRUE(ann.entries().empty());
+  EXPECT_EQ(creates(), 1u) << "the one that was lost";
+}
+
+TEST_F(ZkWithdrawTest, GivingUpWhileALostJoinIsReadLeavesNoEntry) {
+  ann.join(1);
+  ann.wire().cut_after_requests();
+  ann.wire().connect();
+  ann.wire().settle();
+  const auto again = ann.join(1);
+  ann.wire().exchange();  // it is there; whose it is, is on its way
+  zk.remove(ann.entries().at(0));
+  const auto gone = ann.withdraw(1);
+  ann.settled(gone);
+  EXPECT_TRUE(gone->ok());
+  EXPECT_TRUE(again->got);
+  EXPECT_TRUE(ann.entries().empty());
+}
+
 TEST_F(ZkWithdrawTest, GivingUpWhileTheDirectoriesAreMadeLeavesNoEntry) {
   const auto joined = ann.join(1, "a/b/c");
   ann.wire().exchange();  // there is no such directory

@@ -1,0 +1,62 @@
+// What tests of watches alone need.
+#pragma once
+
+#include "fake_zk.h"
+#include "zk/zk_watches.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+// ZkWatches on one session of the fake ensemble, without the rest of the session around it.
+class ZkWatchesTest : public ::testing::Test, private ZkLineListener {
+ protected:
+  ZkWatchesTest() : line(zk.make_line(*this)) {
+    outbox.attach(line.get());
+    watches = std::make_unique<ZkWatches>(loop, ZkWatches::kBudget, [] { return nullptr; });
+    watches->add_lane(outbox);
+    wire().connect();
+    for (const char* path : {"/a", "/b", "/own"}) zk.put(path);
+  }
+
+  FakeWire& wire() { return zk.wire(0); }
+  void settle() { wire().settle(); }
+  Texts sent() { return texts(wire().take_log()); }
+
+  // Events are noted as "<path> gone" and "<path> look".
+  WatchId watch(const std::string& path, std::optional<std::string> mine = {}, bool soon = false) {
+    WatchId id{};
+    loop.step([&] { id = watch_here(path, std::move(mine), soon); });
+    return id;
+  }
+  WatchId watch_here(const std::string& path, std::optional<std::string> mine = {},
+                     bool soon = false) {
+    return watches->watch(path, std::move(mine), soon, [this, path](WatchEvent event) {
+      events.push_back(path + (event == WatchEvent::gone ? " gone" : " look"));
+    });
+  }
+  void unwatch(WatchId id) {
+    loop.step([&] { watches->unwatch(id); });
+  }
+
+  ManualLoop loop;
+  FakeZk zk{loop};
+  std::unique_ptr<ZkLine> line;
+  ZkOutbox outbox;
+  std::unique_ptr<ZkWatches> watches;
+  Texts events;
+
+ private:
+  void line_connected(const ZkConnection&) override { outbox.connected(); }
+  void line_disconnected() override { outbox.disconnected(); }
+  void line_ended(ZkStatus, const std::string&) override {}
+  void line_news(ZkNews news, const std::string& path) override { watches->news(0, news, path); }
+};
+
+}  // namespace baton::internal
