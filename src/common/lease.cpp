@@ -24,18 +24,36 @@ Time lease_deadline(Time sent, std::chrono::milliseconds ttl) noexcept {
   return saturating_add(sent, share(believable(ttl), 99, 100) - kSlack);
 }
 
-HeartbeatLease::HeartbeatLease(std::chrono::milliseconds granted) noexcept
-    : granted_(believable(granted)) {}
+HeartbeatLease::HeartbeatLease(std::chrono::milliseconds granted, Time born) noexcept
+    : granted_(believable(granted)), touched_(born) {}
 
 std::chrono::milliseconds HeartbeatLease::interval(std::chrono::milliseconds granted) noexcept {
   return std::max(granted / 8, std::chrono::milliseconds(1));
 }
 
-void HeartbeatLease::answered(Time sent, bool write) noexcept {
+void HeartbeatLease::answered(Time sent, bool write, Time at) noexcept {
   if (sent <= last_heartbeat_) return;  // late or doubled: proves nothing new
+  if (count_ != 0) {
+    const Time before = beats_[count_ - 1].sent - share(granted_, 1, 4);
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (beats_[i].answered <= before) touched_ = std::max(touched_, beats_[i].sent);
+    }
+  }
+  if (count_ == beats_.size()) {
+    // More than one every h: the oldest goes, which proves least.
+    std::move(beats_.begin() + 1, beats_.end(), beats_.begin());
+    --count_;
+  }
+  beats_[count_++] = {sent, at};
   gap_ = last_heartbeat_ == Time{} ? Nanos{} : sent - last_heartbeat_;
   last_heartbeat_ = sent;
   if (write) last_write_ = sent;
+}
+
+void HeartbeatLease::reconnected() noexcept {
+  // The handshake came after the last answer on the old connection.
+  touched_ = std::max(touched_, last_heartbeat_);
+  count_ = 0;
 }
 
 Time HeartbeatLease::deadline() const noexcept {
@@ -43,7 +61,8 @@ Time HeartbeatLease::deadline() const noexcept {
   const Nanos g = std::max<Nanos>(interval(granted_), gap_);
   const Time touched = last_heartbeat_ + share(granted_, 3, 4) - g;
   const Time written = last_write_ + std::chrono::duration_cast<Nanos>(granted_);
-  return std::min(touched, written) - share(granted_, 1, 100) - kSlack;
+  const Time heard = touched_ + std::chrono::duration_cast<Nanos>(granted_);
+  return std::min({touched, written, heard}) - share(granted_, 1, 100) - kSlack;
 }
 
 }  // namespace baton::internal

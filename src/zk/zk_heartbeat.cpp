@@ -7,12 +7,13 @@
 
 namespace baton::internal {
 
-ZkHeartbeat::ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Task renewed)
+ZkHeartbeat::ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Time born,
+                         Task renewed)
     : loop_(loop),
       line_(line),
       interval_(std::chrono::duration_cast<Nanos>(HeartbeatLease::interval(timeout))),
       renewed_(std::move(renewed)),
-      lease_(timeout),
+      lease_(timeout, born),
       alive_(std::make_shared<bool>(true)) {}
 
 ZkHeartbeat::~ZkHeartbeat() {
@@ -22,7 +23,7 @@ ZkHeartbeat::~ZkHeartbeat() {
 
 void ZkHeartbeat::connected() {
   open_ = true;
-  ++connection_;
+  if (++connection_ > 1) lease_.reconnected();
   under_way_ = false;  // what was under way is lost, and answers to it are void
   write_next_ = active_;
   beat();
@@ -78,7 +79,7 @@ void ZkHeartbeat::answered(Time sent, bool write, const ZkReply& reply) {
     schedule(loop_.now() + interval_);
     return;
   }
-  lease_.answered(sent, write);
+  lease_.answered(sent, write, loop_.now());
   last_answered_ = sent;
   if (write) last_write_ = sent;
   if (active_ && write_next_ && write_is_old()) {

@@ -16,7 +16,8 @@ namespace baton::internal {
 class ZkHeartbeat {
  public:
   // renewed: a heartbeat was answered; called on the strand.
-  ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Task renewed);
+  // born: not later than the session.
+  ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Time born, Task renewed);
   ~ZkHeartbeat();
   ZkHeartbeat(const ZkHeartbeat&) = delete;
   ZkHeartbeat& operator=(const ZkHeartbeat&) = delete;

@@ -116,6 +116,7 @@ class ZkSession final : public Session, private ZkLineListener {
   void walk_into(const std::shared_ptr<Walk>& walk, const std::string& name);
 
   const ZkSessionParts parts_;
+  const Time born_;  // before the server heard of us
   SessionListener& listener_;
   Answer<Done> opened_;
   std::shared_ptr<LeaseView> lease_;

@@ -49,6 +49,7 @@ class ZkSession::SideLine final : public ZkLineListener {
 
 ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Done> opened)
     : parts_(std::move(parts)),
+      born_(parts_.loop->now()),
       listener_(listener),
       opened_(std::move(opened)),
       lease_(std::make_shared<LeaseView>(Time{}, Time{})),
@@ -91,7 +92,7 @@ void ZkSession::line_connected(const ZkConnection& connection) {
   connection_ = connection;
   connected_ = true;
   if (first) {
-    heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout,
+    heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout, born_,
                                                [this] { renewed(); });
   }
   // The heartbeat goes first: what follows may be granted under it.

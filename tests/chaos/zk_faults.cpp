@@ -175,10 +175,10 @@ TEST(ZkCrash, TheNextOneHoldsWithinTheTimeoutAndOneAndAHalfTicks) {
   options.tick = kTick;
   test::ZkEnsemble zk(options);
   const std::string root = fresh_zk_root();
-  auto client = connect_quietly(zk.hosts(), root, "next");
-  std::vector<std::unique_ptr<HoldingChild>> children;
   std::vector<std::atomic<std::int64_t>> granted(3);
   std::vector<std::int64_t> killed;
+  std::vector<std::unique_ptr<HoldingChild>> children;
+  auto client = connect_quietly(zk.hosts(), root, "next");
   for (int i = 0; i < zk.size(); ++i) {  // one on each server
     const std::string name = "crash" + std::to_string(i);
     children.push_back(std::make_unique<HoldingChild>(zk.host(i), root, name));

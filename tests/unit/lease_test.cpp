@@ -36,59 +36,94 @@ TEST(HeartbeatLeaseDeadline, IntervalIsAnEighth) {
   EXPECT_EQ(HeartbeatLease::interval(4'000ms), 500ms);
 }
 
+// Heartbeats whose answers come 10 ms later.
+void beat(HeartbeatLease& lease, milliseconds sent, bool write) {
+  lease.answered(at(sent), write, at(sent + 10ms));
+}
+
 TEST(HeartbeatLeaseDeadline, NothingIsProvenBeforeBothKindsWereAnswered) {
-  HeartbeatLease none(8'000ms);
+  HeartbeatLease none(8'000ms, at(kT0));
   EXPECT_LE(none.deadline(), at(0ms));
-  HeartbeatLease reads(8'000ms);
-  reads.answered(at(kT0), false);
-  reads.answered(at(kT0 + 1'000ms), false);
+  HeartbeatLease reads(8'000ms, at(kT0));
+  beat(reads, kT0, false);
+  beat(reads, kT0 + 1'000ms, false);
   EXPECT_LE(reads.deadline(), at(0ms));
 }
 
-TEST(HeartbeatLeaseDeadline, FollowsTheFormula) {
+TEST(HeartbeatLeaseDeadline, FollowsTheFormulaOfTheContract) {
   // T = 8 s: h = 1 s. min(hb + 6 s - g, write + 8 s) - 80 ms - 20 ms
-  HeartbeatLease lease(8'000ms);
-  lease.answered(at(kT0), true);
+  HeartbeatLease lease(8'000ms, at(kT0));
+  beat(lease, kT0, true);
   EXPECT_EQ(lease.deadline(), at(kT0 + 6'000ms - 1'000ms - 100ms));
-  lease.answered(at(kT0 + 1'000ms), false);
+  beat(lease, kT0 + 1'000ms, false);
   EXPECT_EQ(lease.deadline(), at(kT0 + 1'000ms + 5'000ms - 100ms));
-  lease.answered(at(kT0 + 2'000ms), true);
+  beat(lease, kT0 + 2'000ms, true);
   EXPECT_EQ(lease.deadline(), at(kT0 + 2'000ms + 5'000ms - 100ms));
 }
 
+TEST(HeartbeatLeaseDeadline, IsHalfATAfterTheLastOfARegularRow) {
+  // With beats every second, the answer T/4 before the last but one is that of the fourth before
+  // the last: four seconds earlier. Touched + 8 s is nearer than hb + 5 s.
+  HeartbeatLease lease(8'000ms, at(kT0));
+  for (int i = 0; i <= 20; ++i) beat(lease, kT0 + i * 1'000ms, i % 2 == 0);
+  EXPECT_EQ(lease.deadline(), at(kT0 + 20'000ms - 4'000ms + 8'000ms - 100ms));
+}
+
 TEST(HeartbeatLeaseDeadline, AGapMakesItShorter) {
-  HeartbeatLease lease(8'000ms);
-  lease.answered(at(kT0), true);
-  lease.answered(at(kT0 + 3'000ms), true);  // g = 3 s
+  HeartbeatLease lease(8'000ms, at(kT0));
+  beat(lease, kT0, true);
+  beat(lease, kT0 + 3'000ms, true);  // g = 3 s
   EXPECT_EQ(lease.deadline(), at(kT0 + 3'000ms + 6'000ms - 3'000ms - 100ms));
-  lease.answered(at(kT0 + 4'000ms), true);  // g = h again
-  EXPECT_EQ(lease.deadline(), at(kT0 + 4'000ms + 5'000ms - 100ms));
+}
+
+// A stall between follower and leader: heartbeat s0 was passed on, then nothing, and what is
+// answered after it says nothing about when the leader heard of us.
+TEST(HeartbeatLeaseDeadline, AGapIsNotForgottenWithTheNextHeartbeat) {
+  HeartbeatLease lease(8'000ms, at(kT0));
+  for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);
+  const auto s0 = kT0 + 10'000ms;
+  lease.answered(at(s0 + 1'000ms), true, at(s0 + 5'000ms));  // held back
+  beat(lease, s0 + 5'010ms, true);
+  beat(lease, s0 + 6'010ms, true);  // gap = h again
+  EXPECT_LE(lease.deadline(), at(s0 + 1'000ms + 8'000ms - 100ms));
+  for (int i = 7; i <= 12; ++i) beat(lease, s0 + i * 1'000ms + 10ms, true);
+  EXPECT_GT(lease.deadline(), at(s0 + 14'000ms)) << "it recovers";
+}
+
+TEST(HeartbeatLeaseDeadline, BeatsOfTheOldConnectionProveNothingAboutTheNewOne) {
+  HeartbeatLease lease(8'000ms, at(kT0));
+  for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);
+  lease.reconnected();  // the leader heard of us after the last answer: kT0 + 10 s
+  const auto start = kT0 + 13'000ms;
+  beat(lease, start, true);
+  beat(lease, start + 1'000ms, true);
+  EXPECT_EQ(lease.deadline(), at(kT0 + 10'000ms + 8'000ms - 100ms));
 }
 
 // Heartbeats alone do not keep it: a cut-off server answers those too.
 TEST(HeartbeatLeaseDeadline, WithoutWritesItEndsOneTAfterTheLastWrite) {
-  HeartbeatLease lease(8'000ms);
-  lease.answered(at(kT0), true);
-  for (int i = 1; i <= 20; ++i) lease.answered(at(kT0 + i * 1'000ms), false);
+  HeartbeatLease lease(8'000ms, at(kT0));
+  beat(lease, kT0, true);
+  for (int i = 1; i <= 20; ++i) beat(lease, kT0 + i * 1'000ms, false);
   EXPECT_EQ(lease.deadline(), at(kT0 + 8'000ms - 100ms));
 }
 
 TEST(HeartbeatLeaseDeadline, LateAndDoubleAnswersChangeNothing) {
-  HeartbeatLease lease(8'000ms);
-  lease.answered(at(kT0), true);
-  lease.answered(at(kT0 + 1'000ms), true);
+  HeartbeatLease lease(8'000ms, at(kT0));
+  beat(lease, kT0, true);
+  beat(lease, kT0 + 1'000ms, true);
   const auto before = lease.deadline();
-  lease.answered(at(kT0 + 500ms), true);
-  lease.answered(at(kT0 + 500ms), false);
-  lease.answered(at(kT0 + 1'000ms), true);
+  beat(lease, kT0 + 500ms, true);
+  beat(lease, kT0 + 500ms, false);
+  beat(lease, kT0 + 1'000ms, true);
   EXPECT_EQ(lease.deadline(), before);
 }
 
 TEST(HeartbeatLeaseDeadline, IsAlwaysBeforeTheServerMayForget) {
   for (const auto t : {1'000ms, 4'000ms, 10'000ms, 40'000ms, 86'400'000ms}) {
-    HeartbeatLease lease(t);
-    lease.answered(at(kT0), true);
-    lease.answered(at(kT0 + HeartbeatLease::interval(t)), true);
+    HeartbeatLease lease(t, at(kT0));
+    beat(lease, kT0, true);
+    beat(lease, kT0 + HeartbeatLease::interval(t), true);
     EXPECT_LT(lease.deadline(), at(kT0 + HeartbeatLease::interval(t) + t));
     EXPECT_GT(lease.deadline(), at(kT0 + HeartbeatLease::interval(t)));
   }

@@ -1,0 +1,207 @@
+#include "chaos/zk_deadline_scene.h"
+
+#include "support/boot_clock.h"
+#include "support/eventually.h"
+#include "support/intervals.h"
+
+#include <baton/baton.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using test::boot_now;
+using test::eventually;
+using test::Interval;
+using test::Intervals;
+
+Client connect(const std::string& hosts, const std::string& root, const std::string& label) {
+  ClientOptions options;
+  options.session_timeout = kTimeout;
+  options.connect_timeout = 20s;
+  options.label = label;
+  options.log = [](LogLevel, std::string_view) {};  // of each cut
+  return Client::connect("zk://" + hosts + root, options);
+}
+
+// Takes a lock of its own and keeps it, with a session of its own.
+class Holder {
+ public:
+  Holder(const std::string& hosts, const std::string& root, const std::string& name)
+      : client_(connect(hosts, root, "holder")),
+        lock_(client_.mutex(name).acquire({.timeout = 20s})),
+        begin_(boot_now()),
+        node_(root + "/" + name + "/" + client_.inspect(name).entries.at(0).id) {}
+
+  bool was_told() const { return lock_.lost_token().stop_requested(); }
+  Interval interval(const Verdict& verdict) const { return {begin_, verdict.until, lock_.token()}; }
+  Believer believer() const {
+    return {node_, [this]() -> std::optional<nanoseconds> {
+              if (!lock_.valid()) return std::nullopt;
+              return lock_.valid_for() + 1ms;  // it is rounded down
+            }};
+  }
+
+ private:
+  Client client_;
+  Lock lock_;
+  nanoseconds begin_;
+  std::string node_;
+};
+
+// Waits for a lock and keeps it.
+class Next {
+ public:
+  Next(Client& client, const std::string& name) {
+    client.mutex(name).acquire_async({}, [state = state_](Result<Lock> result) {
+      if (!result) return;  // closed, after a failure
+      const std::lock_guard guard(state->mutex);
+      state->begin = boot_now();
+      state->lock = std::move(result).value();
+    });
+  }
+  bool granted() const {
+    const std::lock_guard guard(state_->mutex);
+    return state_->lock.token() != 0;
+  }
+  // What it has had so far.
+  Interval interval() const {
+    const std::lock_guard guard(state_->mutex);
+    return {state_->begin, boot_now(), state_->lock.token()};
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    nanoseconds begin{};
+    Lock lock;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// A name that no run before has used.
+std::string fresh_root() {
+  static int next = 0;
+  return "/deadline-" + std::to_string(next++);
+}
+
+}  // namespace
+
+std::unique_ptr<test::ZkEnsemble> ZkDeadline::zk_;
+
+void ZkDeadline::SetUpTestSuite() {
+  if (zk_ || !test::zk_installed()) return;
+  test::ZkOptions options;
+  options.servers = 3;
+  options.peer_proxies = true;
+  options.tick = kTick;
+  zk_ = std::make_unique<test::ZkEnsemble>(options);
+}
+
+void ZkDeadline::SetUp() {
+  if (!zk_) GTEST_SKIP() << "no ZooKeeper on this machine";
+}
+
+void ZkDeadline::TearDown() {
+  if (zk_) zk_->heal_all();
+}
+
+std::string ZkDeadline::all_but(int server) {
+  std::string hosts;
+  for (int i = 0; i < zk().size(); ++i) {
+    if (i != server) hosts += (hosts.empty() ? "" : ",") + zk().host(i);
+  }
+  return hosts;
+}
+
+void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
+  const std::string root = fresh_root();
+  const auto name = [](int i) { return "lock" + std::to_string(i); };
+  if (setting.before) setting.before();
+
+  Client next_client = connect(setting.majority, root, "next");
+  std::vector<std::unique_ptr<Holder>> holders;
+  for (int i = 0; i < setting.holders; ++i) {
+    const auto evenly = kHeartbeat * i / setting.holders;
+    wait_for_phase(setting.heartbeats ? setting.heartbeats(i) : evenly, kHeartbeat);
+    holders.push_back(std::make_unique<Holder>(zk().host(setting.victim), root, name(i)));
+  }
+  std::vector<std::unique_ptr<Next>> nexts;
+  for (int i = 0; i < setting.holders; ++i) {
+    nexts.push_back(std::make_unique<Next>(next_client, name(i)));
+  }
+  for (int i = 0; i < setting.holders; ++i) {
+    ASSERT_TRUE(eventually("a waiter in line",
+                           [&] { return next_client.inspect(name(i)).entries.size() == 2; }));
+  }
+  std::vector<Believer> believers;
+  for (const auto& holder : holders) believers.push_back(holder->believer());
+  std::unique_ptr<test::ZkTestClient> naive;
+  if (setting.naive) {
+    naive = std::make_unique<test::ZkTestClient>(zk().host(setting.victim), kTimeout);
+    ASSERT_EQ(naive->create(root + "/naive", "", ZOO_EPHEMERAL), ZOK);
+    believers.push_back({root + "/naive", [&naive]() -> std::optional<nanoseconds> {
+                           if (!naive->connected()) return std::nullopt;
+                           return 0ns;
+                         }});
+  }
+
+  auto watch = std::make_unique<Trial>(believers, setting.majority);
+  setting.cut();
+  const nanoseconds cut = boot_now();
+  ASSERT_TRUE(eventually(
+      "all nodes gone", [&] { return watch->all_gone(); }, 60s));
+  ASSERT_TRUE(eventually("all locks granted again", [&] {
+    return std::all_of(nexts.begin(), nexts.end(), [](const auto& n) { return n->granted(); });
+  }));
+  // They should have long ended; if not, this tells by how much.
+  EXPECT_TRUE(eventually(
+      "the holders to stop believing", [&] { return watch->ended(holders.size()); }, kTimeout));
+  const auto verdicts = watch->verdicts();
+  std::vector<double> found;
+  double until = 0;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const Verdict& verdict = verdicts[i];
+    SCOPED_TRACE("run " + std::to_string(run) + ", holder " + std::to_string(i));
+    EXPECT_FALSE(verdict.came_back);
+    EXPECT_TRUE(eventually(
+        "to be told of the loss", [&] { return holders[i]->was_told(); }, 1s));
+    Intervals intervals;
+    intervals.add(holders[i]->interval(verdict));
+    intervals.add(nexts[i]->interval());
+    EXPECT_TRUE(intervals.exclusive_and_ordered());
+    if (setting.stalls && verdict.until < cut) continue;  // it has removed its node itself
+    EXPECT_GT(verdict.until, cut);
+    EXPECT_GT(verdict.margin_ms(), 0);
+    found.push_back(verdict.margin_ms());
+    until = std::max(until, std::chrono::duration<double>(verdict.until - cut).count());
+  }
+  char aside[160];
+  int used = std::snprintf(aside, sizeof aside, "; valid for up to %.2f s after the cut", until);
+  if (setting.naive) {
+    // The same check on somebody without a deadline of his own: it must object.
+    const auto naive_margin = [&] { return watch->verdicts().back().margin_ms(); };
+    EXPECT_TRUE(eventually(
+        "a second of wrong belief", [&] { return naive_margin() < -1000; }, 2s))
+        << "the check sees nothing";
+    std::snprintf(aside + used, sizeof aside - static_cast<std::size_t>(used),
+                  "; who trusts his connection: %.0f ms and believes on", naive_margin());
+  }
+  margins.add(run, found, aside);
+
+  watch.reset();  // it asks the holders
+  zk().heal_all();
+  zk().wait_synced();
+  std::vector<std::jthread> closing;  // each may take seconds
+  for (auto& holder : holders) closing.emplace_back([&holder] { holder.reset(); });
+}
+
+}  // namespace baton::chaos
