@@ -50,9 +50,9 @@ void HeartbeatLease::answered(Time sent, bool write, Time at) noexcept {
   if (write) last_write_ = sent;
 }
 
-void HeartbeatLease::reconnected() noexcept {
+void HeartbeatLease::reconnected(Time apart) noexcept {
   // The handshake came after the last answer on the old connection.
-  touched_ = std::max(touched_, last_heartbeat_);
+  touched_ = std::max({touched_, last_heartbeat_, apart});
   count_ = 0;
 }
 

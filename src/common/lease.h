@@ -36,8 +36,9 @@ class HeartbeatLease {
   // came. Answers that are older than one seen before are ignored.
   void answered(Time sent, bool write, Time at) noexcept;
   // Another connection: to another server, perhaps. The order of messages begins anew; but the
-  // server has asked the leader, which has heard of us then.
-  void reconnected() noexcept;
+  // server has asked the leader, which has heard of us then. apart: there was none yet at that
+  // time.
+  void reconnected(Time apart) noexcept;
   // The epoch (long past) until both kinds have been answered once: nothing is proven yet.
   Time deadline() const noexcept;
 

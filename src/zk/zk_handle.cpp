@@ -309,6 +309,13 @@ ZkHandle::~ZkHandle() {
   if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
+bool ZkHandle::surely_apart() const noexcept {
+  if (core_->handle == nullptr) return false;  // who knows
+  // An int that the C client's thread writes. It says "associating" before the first byte goes out.
+  const int state = zoo_state(core_->handle);
+  return state == 0 || state == ZOO_CONNECTING_STATE || state == ZOO_NOTCONNECTED_STATE;
+}
+
 void ZkHandle::close(Task closed) {
   zhandle_t* const zh = std::exchange(core_->handle, nullptr);
   core_->closed = std::move(closed);

@@ -28,6 +28,7 @@ class ZkHandle final : public ZkLine {
   ~ZkHandle() override;  // says goodbye in the background
 
   void send(const ZkRequest& request, ZkAnswer answer) override;
+  bool surely_apart() const noexcept override;
   void close(Task closed) override;
 
   // Whether the installed C client can do TLS.

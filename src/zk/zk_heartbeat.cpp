@@ -21,9 +21,10 @@ ZkHeartbeat::~ZkHeartbeat() {
   loop_.cancel(timer_);
 }
 
-void ZkHeartbeat::connected() {
+void ZkHeartbeat::connected(Time apart) {
   open_ = true;
-  if (++connection_ > 1) lease_.reconnected();
+  ++connection_;
+  lease_.reconnected(apart);
   under_way_ = false;  // what was under way is lost, and answers to it are void
   write_next_ = active_;
   beat();

@@ -22,8 +22,8 @@ class ZkHeartbeat {
   ZkHeartbeat(const ZkHeartbeat&) = delete;
   ZkHeartbeat& operator=(const ZkHeartbeat&) = delete;
 
-  void connected();     // beats at once
-  void disconnected();  // until then none is sent
+  void connected(Time apart);  // beats at once. apart: there was no connection at that time
+  void disconnected();         // until then none is sent
   // Whether anything is held or awaited. Turning it on beats at once if the last write is old.
   void set_active(bool active);
 

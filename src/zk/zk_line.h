@@ -68,6 +68,8 @@ class ZkLine {
   // Requests go out in the order of the calls and are answered in that order, once each, never
   // inside the call. While disconnected they answer "lost".
   virtual void send(const ZkRequest& request, ZkAnswer answer) = 0;
+  // True: no server can have heard of this session since the last disconnect, or at all.
+  virtual bool surely_apart() const noexcept = 0;
   // Says goodbye to the server. The answer may take seconds.
   virtual void close(Task closed) = 0;
 };

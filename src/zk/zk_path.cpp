@@ -30,7 +30,7 @@ std::optional<std::int64_t> number_after(std::string_view child, std::string_vie
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   // A wrapped counter starts again at -2147483648: later than all before it.
-  return wrapped ? (std::int64_t{1} << 32) - number : number;
+  return wrapped ? (std::int64_t{1} << 32) - std::min(number, kLastSequence + 1) : number;
 }
 
 }  // namespace

@@ -102,9 +102,8 @@ void ZkSession::created(const std::shared_ptr<JoinTry>& attempt, const ZkListing
     forget(place);
     outcome = zk_error(made.status, made.code, what);
   }
-  if (place->gone) {
-    // Given up while the create was on its way.
-    withdraw(place->name, place->nonce, std::exchange(place->gone, nullptr));
+  for (auto& gone : std::exchange(place->gone, {})) {
+    withdraw(place->name, place->nonce, std::move(gone));  // given up while it was on its way
   }
   attempt->answer(*std::move(outcome));
 }
@@ -132,7 +131,7 @@ void ZkSession::make_parents(const PlacePtr& place, int tries, Answer<Standing> 
       if (!last) return;
       if (place->withdrawn) {  // nothing was made, and nothing will be
         forget(place);
-        if (place->gone) std::exchange(place->gone, nullptr)(Done{});
+        for (auto& gone : std::exchange(place->gone, {})) gone(Done{});
         answer(Error(Errc::cancelled, "join " + where + ": given up"));
       } else if (!there && *refused && (*refused)->status == ZkStatus::unimplemented &&
                  kind == ZkRequest::Kind::create_container) {
@@ -282,7 +281,7 @@ void ZkSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
         parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
         return;
       }
-      place->gone = std::move(answer);
+      place->gone.push_back(std::move(answer));
       return;
     case Place::State::there:
       remove(place, std::move(answer));

@@ -76,8 +76,8 @@ class ZkSession final : public Session, private ZkLineListener {
     std::uint64_t token = 0;
     std::uint64_t create_request = 0;
     bool withdrawn = false;
-    bool removal_in_doubt = false;  // the answer to a removal was lost
-    Answer<Done> gone;              // asked for while the create was on its way
+    bool removal_in_doubt = false;   // the answer to a removal was lost
+    std::vector<Answer<Done>> gone;  // asked for while the create was on its way
     std::weak_ptr<JoinTry> attempt;
   };
   using PlacePtr = std::shared_ptr<Place>;
@@ -104,6 +104,7 @@ class ZkSession final : public Session, private ZkLineListener {
   void renewed();
   void over(Errc reason, const std::string& detail);
   void say_goodbye();
+  void watch_apart();
   void again(Task task);  // after an answer was lost
   ZkOutbox* more_room();
 
@@ -116,7 +117,8 @@ class ZkSession final : public Session, private ZkLineListener {
   void walk_into(const std::shared_ptr<Walk>& walk, const std::string& name);
 
   const ZkSessionParts parts_;
-  const Time born_;  // before the server heard of us
+  Time apart_;  // no server had heard of us then, or not since the last disconnect
+  TimerId apart_timer_ = TimerId::none;
   SessionListener& listener_;
   Answer<Done> opened_;
   std::shared_ptr<LeaseView> lease_;

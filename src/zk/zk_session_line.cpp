@@ -11,6 +11,7 @@ using std::chrono::milliseconds;
 namespace {
 constexpr milliseconds kReconnect{2'000};
 constexpr milliseconds kRetry{200};
+constexpr milliseconds kApart{50};
 }  // namespace
 
 // A session without nodes, for watches beyond the budget of one.
@@ -49,7 +50,7 @@ class ZkSession::SideLine final : public ZkLineListener {
 
 ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Done> opened)
     : parts_(std::move(parts)),
-      born_(parts_.loop->now()),
+      apart_(parts_.loop->now()),
       listener_(listener),
       opened_(std::move(opened)),
       lease_(std::make_shared<LeaseView>(Time{}, Time{})),
@@ -59,12 +60,14 @@ ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Don
   watches_.add_lane(outbox_);
   line_ = parts_.make_line(*this);
   outbox_.attach(line_.get());
+  watch_apart();
 }
 
 ZkSession::~ZkSession() {
   *alive_ = false;
   lease_->end();
   parts_.loop->cancel(closing_timer_);
+  parts_.loop->cancel(apart_timer_);
   for (const TimerId retry : retries_) parts_.loop->cancel(retry);
   heartbeat_.reset();
   line_.reset();
@@ -91,18 +94,29 @@ void ZkSession::line_connected(const ZkConnection& connection) {
   }
   connection_ = connection;
   connected_ = true;
+  parts_.loop->cancel(apart_timer_);
   if (first) {
-    heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout, born_,
+    heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout, apart_,
                                                [this] { renewed(); });
   }
   // The heartbeat goes first: what follows may be granted under it.
-  heartbeat_->connected();
+  heartbeat_->connected(apart_);
   outbox_.connected();
   if (!first && !opened_) listener_.session_resumed();
 }
 
+// The later the last moment without a connection, the more the next one proves.
+void ZkSession::watch_apart() {
+  parts_.loop->cancel(apart_timer_);
+  if (line_ == nullptr || connected_ || closing_) return;
+  const Time now = parts_.loop->now();
+  if (line_->surely_apart()) apart_ = now;
+  apart_timer_ = parts_.loop->at(now + kApart, [this] { watch_apart(); });
+}
+
 void ZkSession::line_disconnected() {
   connected_ = false;
+  watch_apart();
   outbox_.disconnected();
   if (heartbeat_ != nullptr) heartbeat_->disconnected();
 }
@@ -131,10 +145,13 @@ void ZkSession::over(Errc reason, const std::string& detail) {
   outbox_.disconnected();
   heartbeat_.reset();
   line_.reset();  // no answer comes any more
+  parts_.loop->cancel(apart_timer_);
   if (closing_) {
     if (closed_) say_goodbye();
   } else if (opened_) {
-    std::exchange(opened_, nullptr)(Error(reason, detail));
+    // Worth another try, unless we are not welcome.
+    const bool refused = reason == Errc::permission_denied;
+    std::exchange(opened_, nullptr)(Error(refused ? reason : Errc::connection_failed, detail));
   } else {
     listener_.session_ended(reason, detail);
   }
@@ -187,6 +204,7 @@ void ZkSession::again(Task task) {
 
 void ZkSession::close(Answer<Done> answer) {
   closing_ = true;
+  parts_.loop->cancel(apart_timer_);
   heartbeat_.reset();
   closed_ = std::move(answer);
   if (connected_ || line_ == nullptr) {

@@ -8,46 +8,6 @@
 
 namespace baton::internal {
 
-// ---- the loop
-
-TimerId ManualLoop::at(Time when, Task task) {
-  if (when == kNever) return TimerId::none;
-  const TimerId id{next_timer_++};
-  timers_.emplace(std::pair(when, id), std::move(task));
-  return id;
-}
-
-void ManualLoop::cancel(TimerId id) {
-  std::erase_if(timers_, [id](const auto& timer) { return timer.first.second == id; });
-}
-
-void ManualLoop::step(Task task) {
-  if (task) task();
-  int left = 10'000;
-  while (!deferred_.empty() || !posted_.empty()) {
-    auto& queue = deferred_.empty() ? posted_ : deferred_;
-    if (--left == 0) {
-      ADD_FAILURE() << "the strand spins: one step defers work for ever";
-      deferred_.clear();
-      posted_.clear();
-      return;
-    }
-    Task next = std::move(queue.front());
-    queue.pop_front();
-    next();
-  }
-}
-
-void ManualLoop::advance(Nanos span) {
-  const Time until = clock_.time + span;
-  while (!timers_.empty() && timers_.begin()->first.first <= until) {
-    auto timer = timers_.extract(timers_.begin());
-    clock_.time = std::max(clock_.time, timer.key().first);
-    step(std::move(timer.mapped()));
-  }
-  clock_.time = until;
-}
-
 // ---- the line that the code under test has
 
 class FakeLine final : public ZkLine {
@@ -57,6 +17,7 @@ class FakeLine final : public ZkLine {
   void send(const ZkRequest& request, ZkAnswer answer) override {
     wire_.send(request, std::move(answer));
   }
+  bool surely_apart() const noexcept override { return !wire_.connected(); }
   void close(Task closed) override { wire_.close(std::move(closed)); }
 
  private:
@@ -113,14 +74,32 @@ void FakeWire::line_gone() {
   if (std::exchange(connected_, false)) zk_.end(session_);
 }
 
+const FakeTree& FakeWire::tree() const { return behind_tree_ ? *behind_tree_ : zk_.nodes_; }
+
 void FakeWire::connect() { connect_as(session_, zk_.timeout); }
 
 void FakeWire::connect_as(std::int64_t session, std::chrono::milliseconds timeout) {
+  behind_tree_ = nullptr;
+  connected(session, timeout);
+}
+
+void FakeWire::connect_behind() {
+  behind_tree_ = seen_tree_;
+  connected(session_, zk_.timeout);
+}
+
+void FakeWire::catch_up() {
+  if (std::exchange(behind_tree_, nullptr)) compare_watches();
+}
+
+void FakeWire::connected(std::int64_t session, std::chrono::milliseconds timeout) {
   if (listener_ == nullptr) return;
   connected_ = true;
   heard_at_ = zk_.loop_.now();
+  // The C client tells the server what it watches; the server tells what happened meanwhile.
+  server_watches_ = client_watches_;
+  compare_watches();
   zk_.loop_.step([&] { listener_->line_connected({session, timeout, "fake:2181"}); });
-  restore_watches();
 }
 
 bool FakeWire::deliver_request() {
@@ -129,7 +108,8 @@ bool FakeWire::deliver_request() {
   to_server_.pop_front();
   heard_at_ = zk_.loop_.now();
   item.reply = zk_.carry_out(*this, item.request);
-  item.zxid = zk_.zxid();
+  item.zxid = behind_tree_ ? seen_ : zk_.zxid();
+  item.tree = std::make_shared<FakeTree>(tree());
   to_client_.push_back(std::move(item));
   return true;
 }
@@ -139,6 +119,7 @@ bool FakeWire::deliver_answer() {
   Item item = std::move(to_client_.front());
   to_client_.pop_front();
   seen_ = std::max(seen_, item.zxid);
+  if (item.tree) seen_tree_ = item.tree;
   if (item.kind == Item::Kind::closed) {
     zk_.loop_.step(std::move(item.closed));
     return true;
@@ -218,26 +199,41 @@ void FakeWire::tell(ZkNews news, const std::string& path) {
   item.news = news;
   item.path = path;
   item.zxid = zk_.zxid();
+  item.tree = std::make_shared<FakeTree>(tree());
   to_client_.push_back(std::move(item));
 }
 
-// The C client tells the server what it watches; the server tells what happened meanwhile.
-void FakeWire::restore_watches() {
-  server_watches_ = client_watches_;
-  for (const auto& path : client_watches_) {
-    const FakeNode* const node = zk_.find(path);
-    if (node == nullptr) {
-      tell(ZkNews::gone, path);
-    } else if (node->changed_at > seen_) {
-      tell(ZkNews::changed, path);
+// What has happened to watched nodes that the client has not seen, in the order of its happening.
+void FakeWire::compare_watches() {
+  std::map<std::uint64_t, std::pair<ZkNews, std::string>> news;
+  for (const auto& path : server_watches_) {
+    const auto node = tree().find(path);
+    if (node == tree().end()) {
+      news[zk_.gone_at_[path]] = {ZkNews::gone, path};
+    } else if (node->second.changed_at > seen_) {
+      news[node->second.changed_at] = {ZkNews::changed, path};
     }
   }
+  for (const auto& [zxid, event] : news) tell(event.first, event.second);
 }
 
 // ---- the tree
 
 namespace {
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::vector<std::string> children_in(const FakeTree& tree, const std::string& path) {
+  const std::string below = path == "/" ? path : path + "/";
+  std::vector<std::string> names;
+  for (auto it = tree.upper_bound(below); it != tree.end(); ++it) {
+    if (!it->first.starts_with(below)) break;
+    if (it->first.find('/', below.size()) != std::string::npos) continue;
+    names.push_back(it->first.substr(below.size()));
+  }
+  // The server promises no order.
+  std::reverse(names.begin(), names.end());
+  return names;
+}
 }  // namespace
 
 const FakeNode* FakeZk::find(const std::string& path) const {
@@ -246,16 +242,7 @@ const FakeNode* FakeZk::find(const std::string& path) const {
 }
 
 std::vector<std::string> FakeZk::children(const std::string& path) const {
-  const std::string below = path == "/" ? path : path + "/";
-  std::vector<std::string> names;
-  for (auto it = nodes_.upper_bound(below); it != nodes_.end(); ++it) {
-    if (!it->first.starts_with(below)) break;
-    if (it->first.find('/', below.size()) != std::string::npos) continue;
-    names.push_back(it->first.substr(below.size()));
-  }
-  // The server promises no order.
-  std::reverse(names.begin(), names.end());
-  return names;
+  return children_in(nodes_, path);
 }
 
 std::vector<std::string> FakeZk::entries_of(std::int64_t session) const {
@@ -303,7 +290,9 @@ void FakeZk::set_counter(const std::string& directory, std::int32_t next) {
 }
 
 void FakeZk::tell_all(ZkNews news, const std::string& path) {
-  for (const auto& wire : wires_) wire->tell(news, path);
+  for (const auto& wire : wires_) {
+    if (!wire->behind_tree_) wire->tell(news, path);
+  }
 }
 
 void FakeZk::end(std::int64_t session) {
@@ -315,6 +304,7 @@ int FakeZk::erase(const std::string& path) {
   if (find(path) == nullptr) return ZNONODE;
   if (!children(path).empty()) return ZNOTEMPTY;
   nodes_.erase(path);
+  gone_at_[path] = zxid_;
   tell_all(ZkNews::gone, path);
   return ZOK;
 }
@@ -349,8 +339,13 @@ int FakeZk::create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t o
 
 ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
   ZkReply reply;
-  const FakeNode* const node = find(request.path);
   int code = refuse ? refuse(request) : ZOK;
+  const bool read = request.kind == ZkRequest::Kind::children ||
+                    request.kind == ZkRequest::Kind::get ||
+                    request.kind == ZkRequest::Kind::get_watch;
+  if (!read && request.kind != ZkRequest::Kind::unwatch) from.catch_up();
+  const auto found = from.tree().find(request.path);
+  const FakeNode* const node = found == from.tree().end() ? nullptr : &found->second;
   if (code == ZOK) {
     switch (request.kind) {
       case ZkRequest::Kind::create_entry:
@@ -367,7 +362,7 @@ ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
         break;
       case ZkRequest::Kind::children:
         code = node == nullptr && request.path != "/" ? ZNONODE : ZOK;
-        if (code == ZOK) reply.children = children(request.path);
+        if (code == ZOK) reply.children = children_in(from.tree(), request.path);
         break;
       case ZkRequest::Kind::get:
       case ZkRequest::Kind::get_watch:

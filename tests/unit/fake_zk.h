@@ -2,7 +2,7 @@
 // request and every answer is a step, and the connection can break before and after each of them.
 #pragma once
 
-#include "common/loop.h"
+#include "manual_loop.h"
 #include "zk/zk_line.h"
 
 #include <chrono>
@@ -33,35 +33,6 @@ inline std::vector<std::string> texts(const std::vector<ZkRequest>& requests) {
 }
 using Texts = std::vector<std::string>;
 
-// Virtual time; the test's thread is the strand.
-class ManualLoop final : public Loop {
- public:
-  const Clock& clock() const noexcept override { return clock_; }
-  void defer(Task task) override { deferred_.push_back(std::move(task)); }
-  TimerId at(Time when, Task task) override;
-  void cancel(TimerId id) override;
-  void post(Task task) override { posted_.push_back(std::move(task)); }
-  void run(Task task) override { step(std::move(task)); }
-
-  // One step, and all it deferred. A step that defers for ever fails the test and is cut off.
-  void step(Task task);
-  // Lets time pass; timers run when they are due, each as a step.
-  void advance(Nanos span);
-  std::size_t timers() const { return timers_.size(); }
-
- private:
-  struct ManualClock final : Clock {
-    Time now() const noexcept override { return time; }
-    bool real() const noexcept override { return false; }
-    Time time{std::chrono::hours(1)};
-  };
-  ManualClock clock_;
-  std::uint64_t next_timer_ = 1;
-  std::map<std::pair<Time, TimerId>, Task> timers_;
-  std::deque<Task> deferred_;
-  std::deque<Task> posted_;
-};
-
 struct FakeNode {
   enum class Kind { permanent, container, entry };
   Kind kind = Kind::permanent;
@@ -73,6 +44,8 @@ struct FakeNode {
   std::int32_t next_number = 0;  // of its children; stays at 2147483647
   bool operator==(const FakeNode&) const = default;
 };
+
+using FakeTree = std::map<std::string, FakeNode>;
 
 class FakeZk;
 
@@ -86,6 +59,10 @@ class FakeWire {
 
   void connect();  // for the first time, or again with the same session
   void connect_as(std::int64_t session, std::chrono::milliseconds timeout);
+  // Again, to a server that is behind: it shows what the client has seen before, and nothing newer
+  // until it catches up: by a sync, by a write of this session, or by itself.
+  void connect_behind();
+  void catch_up();
   bool deliver_request();  // the next one reaches the server and is carried out; false: none
   bool deliver_answer();   // the next answer or event reaches the client; false: none
   void exchange();         // all requests sent so far, then all that the server has said so far
@@ -120,12 +97,15 @@ class FakeWire {
     std::string path{};
     Task closed{};
     std::uint64_t zxid = 0;
+    std::shared_ptr<const FakeTree> tree{};
   };
   void send(const ZkRequest& request, ZkAnswer answer);
   void close(Task closed);
   void line_gone();
   void tell(ZkNews news, const std::string& path);
-  void restore_watches();
+  void connected(std::int64_t session, std::chrono::milliseconds timeout);
+  void compare_watches();
+  const FakeTree& tree() const;
   std::vector<Item> drop_all();
 
   FakeZk& zk_;
@@ -135,9 +115,11 @@ class FakeWire {
   bool closing_ = false;
   std::deque<Item> to_server_;
   std::deque<Item> to_client_;
-  std::set<std::string> server_watches_;  // of this connection
-  std::set<std::string> client_watches_;  // told to the server again when reconnected
-  std::uint64_t seen_ = 0;                // newest zxid the client knows
+  std::set<std::string> server_watches_;         // of this connection
+  std::set<std::string> client_watches_;         // told to the server again when reconnected
+  std::uint64_t seen_ = 0;                       // newest zxid the client knows
+  std::shared_ptr<const FakeTree> seen_tree_;    // the same, as a whole
+  std::shared_ptr<const FakeTree> behind_tree_;  // what the server shows, if it is behind
   Time heard_at_{};
   std::vector<ZkRequest> log_;
 };
@@ -178,7 +160,8 @@ class FakeZk {
   void tell_all(ZkNews news, const std::string& path);
 
   ManualLoop& loop_;
-  std::map<std::string, FakeNode> nodes_;
+  FakeTree nodes_;
+  std::map<std::string, std::uint64_t> gone_at_;  // zxid of removals
   std::vector<std::unique_ptr<FakeWire>> wires_;
   std::uint64_t zxid_ = 0x100000000;
   std::int64_t next_session_ = 0x1000;

@@ -35,6 +35,7 @@ struct CutPlan {
   std::vector<int> cuts;
   bool rest_reaches_server = false;  // what else was sent before the cut is carried out
   bool answers_first = false;        // each request is answered before the next one is delivered
+  bool behind = false;               // the next server knows no more than we have seen
 };
 
 class FakeZkClient final : private SessionListener {
@@ -147,7 +148,11 @@ class FakeZkClient final : private SessionListener {
   bool move() {
     if (!wire().connected()) {
       zk_.loop().advance(std::chrono::milliseconds(10));
-      wire().connect();
+      if (plan_.behind) {
+        wire().connect_behind();
+      } else {
+        wire().connect();
+      }
       return true;
     }
     if (wire().idle()) return false;

@@ -93,11 +93,20 @@ TEST(HeartbeatLeaseDeadline, AGapIsNotForgottenWithTheNextHeartbeat) {
 TEST(HeartbeatLeaseDeadline, BeatsOfTheOldConnectionProveNothingAboutTheNewOne) {
   HeartbeatLease lease(8'000ms, at(kT0));
   for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);
-  lease.reconnected();  // the leader heard of us after the last answer: kT0 + 10 s
+  lease.reconnected(at(kT0));  // the leader heard of us after the last answer: kT0 + 10 s
   const auto start = kT0 + 13'000ms;
   beat(lease, start, true);
   beat(lease, start + 1'000ms, true);
   EXPECT_EQ(lease.deadline(), at(kT0 + 10'000ms + 8'000ms - 100ms));
+}
+
+TEST(HeartbeatLeaseDeadline, AConnectionProvesThatTheLeaderHeardOfUs) {
+  HeartbeatLease lease(8'000ms, at(kT0));
+  for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);
+  lease.reconnected(at(kT0 + 15'000ms));
+  beat(lease, kT0 + 15'100ms, true);
+  beat(lease, kT0 + 16'100ms, true);
+  EXPECT_EQ(lease.deadline(), at(kT0 + 16'100ms + 5'000ms - 100ms));
 }
 
 // Heartbeats alone do not keep it: a cut-off server answers those too.

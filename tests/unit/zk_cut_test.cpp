@@ -47,20 +47,19 @@ struct World {
 // were.
 int everywhere(const std::function<bool(const CutPlan&)>& body, bool twice = true) {
   int runs = 0;
-  for (const bool rest_reaches_server : {false, true}) {
-    for (const bool answers_first : {false, true}) {
-      const auto run = [&](std::vector<int> cuts) {
-        std::string trace = rest_reaches_server ? "the rest arrives" : "the rest is lost";
-        trace += answers_first ? ", answers first" : ", requests first";
-        for (const int cut : cuts) trace += ", cut at " + std::to_string(cut);
-        SCOPED_TRACE(trace);
-        ++runs;
-        return body({std::move(cuts), rest_reaches_server, answers_first}) &&
-               !::testing::Test::HasFailure();
-      };
-      for (int first = 0; run({first}) && first < 200; ++first) {
-        for (int second = 0; twice && run({first, second}) && second < 200; ++second) {
-        }
+  for (int mode = 0; mode < 8; ++mode) {
+    const auto run = [&](std::vector<int> cuts) {
+      CutPlan plan{std::move(cuts), (mode & 1) != 0, (mode & 2) != 0, (mode & 4) != 0};
+      std::string trace = plan.rest_reaches_server ? "the rest arrives" : "the rest is lost";
+      trace += plan.answers_first ? ", answers first" : ", requests first";
+      trace += plan.behind ? ", the next server is behind" : "";
+      for (const int cut : plan.cuts) trace += ", cut at " + std::to_string(cut);
+      SCOPED_TRACE(trace);
+      ++runs;
+      return body(plan) && !::testing::Test::HasFailure();
+    };
+    for (int first = 0; run({first}) && first < 200; ++first) {
+      for (int second = 0; twice && run({first, second}) && second < 200; ++second) {
       }
     }
   }
@@ -80,7 +79,7 @@ TEST(ZkCutTest, JoinOfAFreeLock) {
               world.expect_gone();
               return all;
             }),
-            50);
+            100);
 }
 
 TEST(ZkCutTest, JoinThatMakesItsDirectories) {
@@ -94,7 +93,7 @@ TEST(ZkCutTest, JoinThatMakesItsDirectories) {
               world.expect_gone();
               return all;
             }),
-            150);
+            300);
 }
 
 TEST(ZkCutTest, JoinBehindSomebody) {
@@ -278,6 +277,47 @@ TEST(ZkCutTest, ListThatIsLostAfterTheCreateIsAskedForAlone) {
   EXPECT_EQ(texts(ann.wire().take_log()), Texts{"children /app/a/b"});
   ann.wire().settle();
   world.expect_one_entry(second);
+}
+
+// A server that is behind shows no trace of it before a sync.
+TEST(ZkCutTest, LostCreateIsFoundThroughAServerThatIsBehind) {
+  for (const bool give_up : {false, true}) {
+    World world;
+    FakeZkClient& ann = world.ann;
+    world.zk.put("/app/a/b");
+    EXPECT_FALSE(ann.settled(ann.peek(world.where))->value());
+    ann.join(1, world.where);
+    ann.wire().cut_after_requests();
+    ASSERT_EQ(ann.entries().size(), 1u);
+    ann.wire().connect_behind();
+    if (give_up) {
+      EXPECT_TRUE(world.withdraw()->ok());
+      world.expect_gone();
+    } else {
+      world.expect_one_entry(world.join());
+    }
+  }
+}
+
+// What others did before we asked is seen, whatever the server knows by itself.
+TEST(ZkCutTest, QuestionsSeeWhatHappenedThroughAServerThatIsBehind) {
+  World world;
+  FakeZkClient& ann = world.ann;
+  world.join();
+  const auto behind = [&](const std::function<void()>& change) {
+    ann.wire().cut();
+    change();
+    ann.wire().connect_behind();
+  };
+  const std::string other = "/app/a/b/other-lock-0000000009";
+  behind([&] { world.zk.put(other, FakeNode::Kind::entry, "", 77); });
+  EXPECT_EQ(ann.settled(ann.inspect(world.where))->value().entries.size(), 2u);
+  behind([&] { world.zk.put("/app/q/other-lock-0000000000"); });
+  EXPECT_EQ(ann.settled(ann.list())->value(), (Texts{"a/b", "q"}));
+  behind([&] { world.zk.remove("/app/q"); });
+  EXPECT_FALSE(ann.settled(ann.peek("q"))->value());
+  behind([&] { world.zk.remove(ann.entries().at(0)); });
+  EXPECT_FALSE(ann.settled(ann.verify(1, world.where))->value());
 }
 
 // Names are unique, so this is somebody who means harm, or a copy of a tree.

@@ -22,10 +22,10 @@ const std::string kSync = "sync /";
 class ZkHeartbeatTest : public ::testing::Test, protected ZkLineListener {
  protected:
   ZkHeartbeatTest() : line(zk.make_line(*this)), wire(zk.wire(0)) {
-    heartbeat = std::make_unique<ZkHeartbeat>(loop, *line, 8s, [this] { ++renewed; });
+    heartbeat = std::make_unique<ZkHeartbeat>(loop, *line, 8s, loop.now(), [this] { ++renewed; });
   }
 
-  void line_connected(const ZkConnection&) override { heartbeat->connected(); }
+  void line_connected(const ZkConnection&) override { heartbeat->connected(loop.now()); }
   void line_disconnected() override { heartbeat->disconnected(); }
   void line_ended(ZkStatus, const std::string&) override {}
   void line_news(ZkNews, const std::string&) override {}
@@ -221,7 +221,8 @@ TEST_F(ZkHeartbeatTest, DeadlineFollowsTheContract) {
     EXPECT_EQ(heartbeat->deadline(), before) << "nothing moves it but an answer";
     wire.deliver_request();
     wire.deliver_answer();
-    EXPECT_EQ(heartbeat->deadline(), formula(last, gap, write));
+    // Earlier after gaps: lease_test has the third term.
+    EXPECT_LE(heartbeat->deadline(), formula(last, gap, write));
     EXPECT_GE(heartbeat->deadline(), before) << "never shorter than promised before";
     EXPECT_LE(loop.now() - write, 6s) << "writes come often enough";
   }
@@ -252,6 +253,7 @@ TEST_F(ZkHeartbeatTest, LostOneMovesNothing) {
 TEST_F(ZkHeartbeatTest, AnswerOfAnOldConnectionMovesNothing) {
   struct Slow final : ZkLine {
     void send(const ZkRequest&, ZkAnswer answer) override { asked.push_back(std::move(answer)); }
+    bool surely_apart() const noexcept override { return true; }
     void close(Task) override {}
     void reply(std::size_t i, ZkStatus status) {
       ZkReply reply;
@@ -261,11 +263,11 @@ TEST_F(ZkHeartbeatTest, AnswerOfAnOldConnectionMovesNothing) {
     std::vector<ZkAnswer> asked;
   } slow;
   int told = 0;
-  ZkHeartbeat beat(loop, slow, 8s, [&] { ++told; });
-  loop.step([&] { beat.connected(); });
+  ZkHeartbeat beat(loop, slow, 8s, loop.now(), [&] { ++told; });
+  loop.step([&] { beat.connected(loop.now()); });
   loop.step([&] { beat.disconnected(); });
   loop.advance(2s);
-  loop.step([&] { beat.connected(); });
+  loop.step([&] { beat.connected(loop.now()); });
   ASSERT_EQ(slow.asked.size(), 2u);
   loop.step([&] { slow.reply(0, ZkStatus::no_node); });
   EXPECT_EQ(told, 0);

@@ -127,24 +127,25 @@ class ReadPassword : public ::testing::Test {
 
 TEST_F(ReadPassword, FirstLineOfTheFileCounts) {
   const std::string secret = kSecret;
-  EXPECT_EQ(*read_password(from_file(secret)), secret);
-  EXPECT_EQ(*read_password(from_file(secret + "\n")), secret);
-  EXPECT_EQ(*read_password(from_file(secret + "\r\n")), secret);
-  EXPECT_EQ(*read_password(from_file(secret + "\nmore\n")), secret);
-  EXPECT_EQ(*read_password(from_file(" " + secret + " \n")), " " + secret + " ") << "blanks stay";
-  EXPECT_EQ(*read_password(from_file("a\rb\n")), "a\rb") << "only the end of the line goes";
+  EXPECT_EQ(read_password(from_file(secret)).value(), secret);
+  EXPECT_EQ(read_password(from_file(secret + "\n")).value(), secret);
+  EXPECT_EQ(read_password(from_file(secret + "\r\n")).value(), secret);
+  EXPECT_EQ(read_password(from_file(secret + "\nmore\n")).value(), secret);
+  EXPECT_EQ(read_password(from_file(" " + secret + " \n")).value(), " " + secret + " ")
+      << "blanks stay";
+  EXPECT_EQ(read_password(from_file("a\rb\n")).value(), "a\rb") << "only the end of the line goes";
 }
 
 TEST_F(ReadPassword, VariableCountsAsItIs) {
   ::setenv("BATON_TEST_PASSWORD", kSecret, 1);
-  EXPECT_EQ(*read_password(from_env()), kSecret);
+  EXPECT_EQ(read_password(from_env()).value(), kSecret);
 }
 
 TEST_F(ReadPassword, FileGoesBeforeTheVariable) {
   ::setenv("BATON_TEST_PASSWORD", "other", 1);
   auto both = from_file(kSecret);
   both.password_env = "BATON_TEST_PASSWORD";
-  EXPECT_EQ(*read_password(both), kSecret);
+  EXPECT_EQ(read_password(both).value(), kSecret);
 }
 
 TEST_F(ReadPassword, EmptyFirstLineIsRefused) {
@@ -172,12 +173,12 @@ TEST_F(ReadPassword, UserWithoutPasswordIsRefused) {
 TEST_F(ReadPassword, LongestIs4096Bytes) {
   std::string longest = kSecret;
   longest.resize(4096, 'x');
-  EXPECT_EQ(*read_password(from_file(longest)), longest);
-  EXPECT_EQ(*read_password(from_file(longest + "\r\n")), longest);
+  EXPECT_EQ(read_password(from_file(longest)).value(), longest);
+  EXPECT_EQ(read_password(from_file(longest + "\r\n")).value(), longest);
   expect_refused(from_file(longest + "x"), "4096");
   expect_refused(from_file(longest + std::string(1'000'000, 'x')), "4096");
   ::setenv("BATON_TEST_PASSWORD", longest.c_str(), 1);
-  EXPECT_EQ(*read_password(from_env()), longest);
+  EXPECT_EQ(read_password(from_env()).value(), longest);
   ::setenv("BATON_TEST_PASSWORD", (longest + "x").c_str(), 1);
   expect_refused(from_env(), "4096");
 }
