@@ -34,7 +34,9 @@ std::chrono::milliseconds HeartbeatLease::interval(std::chrono::milliseconds gra
 void HeartbeatLease::answered(Time sent, bool write, Time at) noexcept {
   if (sent <= last_heartbeat_) return;  // late or doubled: proves nothing new
   if (count_ != 0) {
-    const Time before = beats_[count_ - 1].sent - share(granted_, 1, 4);
+    // Pings come every half tick and a little: the rounds take time, and clocks differ.
+    const Time before =
+        beats_[count_ - 1].sent - share(granted_, 1, 4) - share(granted_, 1, 100) - kSlack;
     for (std::size_t i = 0; i < count_; ++i) {
       if (beats_[i].answered <= before) touched_ = std::max(touched_, beats_[i].sent);
     }

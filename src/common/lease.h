@@ -25,7 +25,8 @@ Time lease_deadline(Time sent, std::chrono::milliseconds ttl) noexcept;
 // heartbeat a was answered, and before it got heartbeat p, reached the follower before the answer
 // to p (one stream, in order); its own answer went out before heartbeat n, the one after p. So if n
 // was answered, the leader has heard of us, and not before a was sent:
-// touched = sent of the newest heartbeat a whose answer came T/4 or more before p was sent.
+// touched = sent of the newest heartbeat a whose answer came T/4 + T * 0.01 + 20 ms or more before
+// p was sent.
 class HeartbeatLease {
  public:
   // born: not later than the server began to count.

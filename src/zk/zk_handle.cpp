@@ -302,6 +302,7 @@ ZkHandle::~ZkHandle() {
     for (const Item& item : core_->inbox) {
       if (item.kind == Item::Kind::opened && item.handle != nullptr) zh = item.handle;
     }
+    core_->inbox.clear();  // a drain that is posted already finds nothing
   }
   core_->closed = nullptr;
   // Whoever waits is let go now; the C client keeps the tags until it has closed.
@@ -311,7 +312,8 @@ ZkHandle::~ZkHandle() {
 
 bool ZkHandle::surely_apart() const noexcept {
   if (core_->handle == nullptr) return false;  // who knows
-  // An int that the C client's thread writes. It says "associating" before the first byte goes out.
+  // An int that the C client's thread writes, a moment after the first bytes went out: whoever asks
+  // believes it only if it says the same for a while.
   const int state = zoo_state(core_->handle);
   return state == 0 || state == ZOO_CONNECTING_STATE || state == ZOO_NOTCONNECTED_STATE;
 }

@@ -83,6 +83,8 @@ void ZkHeartbeat::answered(Time sent, bool write, const ZkReply& reply) {
   lease_.answered(sent, write, loop_.now());
   last_answered_ = sent;
   if (write) last_write_ = sent;
+  // After an outage: a lease begins with a write alone.
+  if (lease_.deadline() <= loop_.now()) write_next_ = true;
   if (active_ && write_next_ && write_is_old()) {
     beat();  // somebody has come who needs a write
   } else {

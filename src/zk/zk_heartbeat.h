@@ -28,6 +28,7 @@ class ZkHeartbeat {
   void set_active(bool active);
 
   Time deadline() const noexcept { return lease_.deadline(); }
+  bool write_was_last() const noexcept { return last_write_ == last_answered_; }  // of the answered
   Time suspect_at() const noexcept;  // contact is overdue from then on
 
  private:

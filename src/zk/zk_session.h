@@ -118,6 +118,7 @@ class ZkSession final : public Session, private ZkLineListener {
 
   const ZkSessionParts parts_;
   Time apart_;  // no server had heard of us then, or not since the last disconnect
+  std::optional<Time> apart_candidate_;  // it seemed so, but wait
   TimerId apart_timer_ = TimerId::none;
   SessionListener& listener_;
   Answer<Done> opened_;

@@ -32,7 +32,8 @@ class ZkSession::SideLine final : public ZkLineListener {
     line_.reset();
     ended_ = true;
     session_.parts_.loop->defer([session = &session_, alive = session_.alive_] {
-      if (*alive) std::erase_if(session->side_lines_, [](const auto& l) { return l->ended_; });
+      if (*alive && !session->ended_)
+        std::erase_if(session->side_lines_, [](const auto& l) { return l->ended_; });
     });
     if (!session_.ended_) session_.watches_.lane_ended(lane_);
   }
@@ -94,6 +95,7 @@ void ZkSession::line_connected(const ZkConnection& connection) {
   }
   connection_ = connection;
   connected_ = true;
+  apart_candidate_.reset();
   parts_.loop->cancel(apart_timer_);
   if (first) {
     heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout, apart_,
@@ -110,7 +112,14 @@ void ZkSession::watch_apart() {
   parts_.loop->cancel(apart_timer_);
   if (line_ == nullptr || connected_ || closing_) return;
   const Time now = parts_.loop->now();
-  if (line_->surely_apart()) apart_ = now;
+  // Twice in a row: then the older one is true. The C client says "connecting" for a moment longer
+  // than it should.
+  if (line_->surely_apart()) {
+    if (apart_candidate_) apart_ = *apart_candidate_;
+    apart_candidate_ = now;
+  } else {
+    apart_candidate_.reset();
+  }
   apart_timer_ = parts_.loop->at(now + kApart, [this] { watch_apart(); });
 }
 
@@ -162,12 +171,16 @@ void ZkSession::over(Errc reason, const std::string& detail) {
 void ZkSession::renewed() {
   const Time now = parts_.loop->now();
   const Time deadline = heartbeat_->deadline();
-  if (now >= lease_->deadline() && deadline > now) {
-    // It ran out, or nothing was held: a new one begins. What was held under the old is lost.
+  if (now < lease_->deadline()) {
+    lease_->extend(heartbeat_->suspect_at(), deadline);
+  } else if (deadline > now && heartbeat_->write_was_last()) {
+    // It ran out, or nothing was held: a new one begins. What was held under the old is lost. Only
+    // with a write: a sync is answered even for a session that is about to end.
     lease_->end();
-    lease_ = std::make_shared<LeaseView>();
+    lease_ = std::make_shared<LeaseView>(heartbeat_->suspect_at(), deadline);
+  } else {
+    lease_->extend(heartbeat_->suspect_at(), lease_->deadline());  // contact, and no more
   }
-  lease_->extend(heartbeat_->suspect_at(), deadline);
   if (!opened_) return;
   heartbeat_->set_active(!places_.empty());
   std::exchange(opened_, nullptr)(Done{});

@@ -106,12 +106,14 @@ void ZkWatches::armed(const std::string& path, std::uint64_t serial, const ZkRep
     return;
   }
   lanes_[state.lane].bytes -= cost(path);
-  if (reply.status == ZkStatus::lost && !state.watchers.empty()) {
+  const auto* const outbox = lanes_[state.lane].outbox;
+  const bool cut = outbox == nullptr || !outbox->open();
+  if (reply.status == ZkStatus::lost && cut && !state.watchers.empty()) {
     arm(path);  // waits for the next connection
     return;
   }
   if (reply.status != ZkStatus::no_node && !state.watchers.empty()) {
-    // We may not watch it. Whoever waits looks for himself, now and then.
+    // We may not watch it, or not now. Whoever waits looks for himself, now and then.
     state.blocked = loop_.at(loop_.now() + kUnwatchable, [this, path] {
       if (const auto late = paths_.find(path); late != paths_.end()) fire(forget(late), false);
     });

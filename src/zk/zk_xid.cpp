@@ -8,11 +8,9 @@ namespace baton::internal {
 void zk_skip_bad_xids(zhandle_t* zh) {
   static std::mutex mutex;
   static ZkXids xids(std::time(nullptr));
-  std::uint32_t burn = 0;
-  {
-    const std::lock_guard guard(mutex);
-    burn = xids.to_burn();
-  }
+  // Held while they are used up: nobody else of ours draws one of them.
+  const std::lock_guard guard(mutex);
+  std::uint32_t burn = xids.to_burn(std::time(nullptr));
   // No path: refused, after it has taken a number.
   for (; burn != 0; --burn) zoo_aget(zh, "", 0, nullptr, nullptr);
 }

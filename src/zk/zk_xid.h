@@ -16,11 +16,11 @@ class ZkXids {
   explicit ZkXids(std::int64_t start) noexcept : next_(static_cast<std::uint32_t>(start)) {}
 
   // Before every request: how many numbers to use up first. Others in this process may use the C
-  // client too, so the berth is wide.
-  std::uint32_t to_burn() noexcept {
+  // client too, so the berth is wide. now: in seconds; from -1 the counter goes on there.
+  std::uint32_t to_burn(std::int64_t now) noexcept {
     const std::uint32_t left = 0U - next_;  // until the counter comes to 0
     if (left != 0 && left <= kBerth) {
-      next_ = kBerth;
+      next_ = static_cast<std::uint32_t>(now) + kBerth;
       return left + kBerth;
     }
     ++next_;

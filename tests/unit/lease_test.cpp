@@ -90,6 +90,23 @@ TEST(HeartbeatLeaseDeadline, AGapIsNotForgottenWithTheNextHeartbeat) {
   EXPECT_GT(lease.deadline(), at(s0 + 14'000ms)) << "it recovers";
 }
 
+// Found by a review: pings come a little more than half a tick apart, and with T = 2 ticks that is
+// all there is between the answer to a and p. Here the leader counts from 0.3 ms.
+TEST(HeartbeatLeaseDeadline, PingsThatComeALittleLateAreReckonedWith) {
+  using std::chrono::microseconds;
+  HeartbeatLease lease(4'000ms, at(kT0 - 500ms));
+  const auto answered = [&](microseconds sent, microseconds came) {
+    lease.answered(at(kT0) + sent, true, at(kT0) + came);
+  };
+  answered(-500'000us, -499'600us);
+  answered(0us, 519'900us);
+  answered(520'000us, 520'400us);
+  answered(1'020'000us, 1'020'400us);
+  answered(1'521'000us, 1'521'400us);
+  answered(2'020'000us, 2'500'000us);
+  EXPECT_LE(lease.deadline(), at(kT0 + 4'000ms));
+}
+
 TEST(HeartbeatLeaseDeadline, BeatsOfTheOldConnectionProveNothingAboutTheNewOne) {
   HeartbeatLease lease(8'000ms, at(kT0));
   for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);

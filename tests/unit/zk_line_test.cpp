@@ -61,6 +61,27 @@ TEST_F(ZkLineTest, EndWhileOpeningIsAnsweredThereAndNotToldTwice) {
   EXPECT_TRUE(ann.ended.empty());
 }
 
+// Not a permanent error: the engine tells all who wait of those, and a session that ended before it
+// was used has cost nobody anything.
+TEST_F(ZkLineTest, EndWhileOpeningIsWorthAnotherTry) {
+  FakeZkClient ann(zk, {.open = false});
+  ann.wire().connect();
+  ann.wire().cut();  // the server went before it answered; the next one knows no such session
+  ann.wire().expire();
+  ASSERT_TRUE(ann.opened->got);
+  EXPECT_TRUE(transient(ann.opened->error())) << ann.opened->error().what();
+}
+
+TEST_F(ZkLineTest, AnotherTimeoutWhileOpeningIsWorthAnotherTry) {
+  FakeZkClient ann(zk, {.open = false});
+  ann.wire().connect();
+  ann.wire().cut();
+  ann.wire().connect_as(ann.wire().session(), 4s);
+  ASSERT_TRUE(ann.opened->got);
+  EXPECT_TRUE(transient(ann.opened->error())) << ann.opened->error().what();
+  EXPECT_TRUE(ann.ended.empty());
+}
+
 TEST_F(ZkLineTest, InfoTellsTheGrantedTimeoutAndTheState) {
   zk.timeout = 6s;
   FakeZkClient ann(zk);

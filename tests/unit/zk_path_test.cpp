@@ -96,6 +96,19 @@ TEST(ZkPath, MoreThanTenDigitsAreNoNumber) {
   EXPECT_TRUE(zk_sequence("x-lock-1")) << "fewer digits are fine";
 }
 
+// No server gives such a number (its counter has 32 bits), but anybody may make a node with such a
+// name: it must not stand before everybody in the list and behind everybody in the recipe.
+TEST(ZkPath, NumbersBeyond32BitsDoNotTurnTheOrderRound) {
+  for (const char* child :
+       {"x-lock-2147483648", "x-lock-9999999999", "x-lock--2147483649", "x-lock--4294967295",
+        "x-lock--4294967296", "x-lock--4294967297", "x-lock--9999999999", "x__lock__-9999999999"}) {
+    const auto number = zk_sequence(child);
+    if (!number) continue;  // no entry: fine
+    EXPECT_GT(*number, kLastSequence) << child;
+    EXPECT_GT(zk_rank(*number, false), zk_rank(kLastSequence, true)) << child;
+  }
+}
+
 // ---- names
 
 TEST(ZkPath, DirectoryIsRootAndName) {

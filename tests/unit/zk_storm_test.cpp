@@ -155,8 +155,7 @@ class Process final : public EngineHost, public Backend {
       answer(std::unique_ptr<Session>(std::move(session)));
     } else {
       ++opens_;
-      // Whatever ended it, it never began: see ZkFoundTest.EndWhileOpeningIsWorthAnotherTry.
-      answer(Error(Errc::connection_failed, done.error().what()));
+      answer(done.error());
     }
   }
 

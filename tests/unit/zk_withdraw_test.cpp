@@ -130,6 +130,19 @@ TEST_F(ZkWithdrawTest, CreateInFlightIsRemovedWhenItIsAnswered) {
   }
 }
 
+TEST_F(ZkWithdrawTest, EveryWithdrawDuringAJoinIsAnswered) {
+  for (const std::string lock : {"job", "not/there"}) {
+    ann.join(1, lock);
+    const auto first = ann.withdraw(1, lock);
+    ann.wire().deliver_request();
+    const auto second = ann.withdraw(1, lock);
+    ann.wire().settle();
+    EXPECT_TRUE(first->ok());
+    EXPECT_TRUE(second->ok());
+    EXPECT_TRUE(ann.entries().empty());
+  }
+}
+
 TEST_F(ZkWithdrawTest, CreateInFlightThatIsLostIsLookedForAndRemoved) {
   for (const bool landed : {false, true}) {
     const std::uint64_t nonce = landed ? 2 : 1;
