@@ -149,6 +149,17 @@ TEST_F(ZkWatchesTest, WhatMayNotBeWatchedIsALookASecondLater) {
   EXPECT_EQ(loop.timers(), 0u);
 }
 
+// A server that throttles must not be asked again as fast as it answers.
+TEST_F(ZkWatchesTest, ThrottledOneIsALookASecondLater) {
+  zk.refuse = [](const ZkRequest&) { return int{ZTHROTTLEDOP}; };
+  watch("/a");
+  for (int n = 0; n < 10; ++n) wire().exchange();
+  EXPECT_EQ(sent(), Texts{"get_watch /a"});
+  EXPECT_EQ(events, Texts{});
+  loop.advance(1s);
+  EXPECT_EQ(events, Texts{"/a look"});
+}
+
 // ---- what is asked
 
 TEST_F(ZkWatchesTest, ManyWatchersAreOneRequestAndEachHearsOnce) {
