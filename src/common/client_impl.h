@@ -116,7 +116,13 @@ class Mailbox {
   bool put(Result<T> value) noexcept {
     const std::lock_guard guard(mutex_);
     if (value_ || abandoned_) return false;
-    value_.emplace(std::move(value));
+    if (value) {
+      value_.emplace(std::move(value));
+    } else {
+      // A text of its own: copies of an exception share theirs, and count themselves where thread
+      // sanitizers cannot see it.
+      value_.emplace(Error(value.error().errc(), std::string(value.error().what())));
+    }
     ready_.notify_all();
     return true;
   }
