@@ -5,7 +5,7 @@
 namespace baton::internal {
 
 namespace {
-constexpr int kThrottled = -127;  // servers from 3.6 on; the 3.8.0 header has no name for it
+constexpr int kThrottled = -127;  // ZTHROTTLEDOP; older headers have no name for it
 }
 
 ZkStatus zk_status(int code) noexcept {
