@@ -18,7 +18,7 @@
 //   quit                                ends it, with exit code 0
 #pragma once
 
-#include <sys/types.h>
+#include "support/child.h"
 
 #include <chrono>
 #include <cstdint>
@@ -50,7 +50,6 @@ inline constexpr std::chrono::milliseconds kAnswer{60'000};
 class Contender {
  public:
   Contender(Library library, const std::string& who, const Place& place);
-  ~Contender();  // kills it
   Contender(const Contender&) = delete;
   Contender& operator=(const Contender&) = delete;
 
@@ -66,21 +65,15 @@ class Contender {
   std::int64_t stamp() const;   // of the last answer
   std::uint64_t token() const;  // of the last GRANTED
 
-  bool silent();  // it has said nothing since the last answer
+  bool silent() const;  // it has said nothing since the last answer
   void kill_hard();
   // Ends it: the exit code, 128 + n for signal n, nullopt: it still runs.
   std::optional<int> quit(std::chrono::milliseconds limit = kAnswer);
 
  private:
-  std::optional<std::string> line(std::chrono::milliseconds limit);
-
   const std::string who_;
-  pid_t pid_ = -1;
-  int in_ = -1;   // we write
-  int out_ = -1;  // we read
-  std::string buffer_;
+  test::Child process_;  // killed with us
   std::vector<std::string> words_;
-  std::optional<int> status_;
 };
 
 // CLOCK_MONOTONIC, in nanoseconds.

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 extern char** environ;
@@ -31,14 +32,16 @@ int entries_of(const char* directory) {
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& arguments) {
+Child::Child(const std::vector<std::string>& arguments) : Child(BATON_TEST_CHILD_PATH, arguments) {}
+
+Child::Child(const std::string& program, const std::vector<std::string>& arguments) {
   ::signal(SIGPIPE, SIG_IGN);
   int to[2];
   int from[2];
   if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) {
     throw std::runtime_error("pipe2");
   }
-  std::vector<std::string> words{BATON_TEST_CHILD_PATH};
+  std::vector<std::string> words{program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
@@ -55,7 +58,11 @@ Child::Child(const std::vector<std::string>& arguments) {
   ::close(from[1]);
   in_ = to[1];
   out_ = from[0];
-  if (failed != 0) throw std::runtime_error("posix_spawn " + words[0]);
+  if (failed != 0) {
+    ::close(in_);
+    ::close(out_);
+    throw std::system_error(failed, std::generic_category(), "posix_spawn " + words[0]);
+  }
 }
 
 Child::~Child() {
@@ -90,6 +97,11 @@ std::optional<std::string> Child::line_with(const std::string& prefix,
     if (next->starts_with(prefix)) return next;
   }
   return std::nullopt;
+}
+
+bool Child::silent() const {
+  pollfd p{out_, POLLIN, 0};
+  return buffer_.empty() && ::poll(&p, 1, 0) == 0;
 }
 
 void Child::say(const std::string& text) {

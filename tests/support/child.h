@@ -1,4 +1,4 @@
-// Child processes: always the helper binary, started by spawn, never a fork of a test.
+// Child processes, started by spawn, never a fork of a test.
 #pragma once
 
 #include <sys/types.h>
@@ -10,12 +10,13 @@
 
 namespace baton::test {
 
-// One running baton_test_child. It writes lines; we may write lines to it. Killed and reaped at the
-// latest by the destructor.
+// One running program, by default baton_test_child. It writes lines; we may write lines to it.
+// Killed and reaped at the latest by the destructor.
 class Child {
  public:
   // Arguments after the program name: the role and what it needs.
   explicit Child(const std::vector<std::string>& arguments);
+  Child(const std::string& program, const std::vector<std::string>& arguments);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -27,6 +28,7 @@ class Child {
   // Reads on to a line that begins so; everything before it is dropped.
   std::optional<std::string> line_with(const std::string& prefix,
                                        std::chrono::milliseconds limit = std::chrono::seconds(30));
+  bool silent() const;                // nothing of it is left to be read
   void say(const std::string& text);  // writes a line to it
   void close_input();
 
