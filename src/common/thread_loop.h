@@ -3,25 +3,18 @@
 
 #include "common/clock.h"
 #include "common/loop.h"
+#include "common/strand.h"
 
-#include <atomic>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <string_view>
 #include <thread>
-#include <unordered_map>
-#include <vector>
 
 namespace baton::internal {
 
-// One epoll, one eventfd, one timerfd on CLOCK_BOOTTIME. The strand is a mutex: the loop's thread
-// takes it for every batch of events, a calling thread takes it in run() if it is free.
+// One epoll, one eventfd, one timerfd on CLOCK_BOOTTIME.
 class ThreadLoop final : public Loop {
  public:
-  using ErrorLog = std::function<void(std::string_view)>;
+  using ErrorLog = Strand::ErrorLog;
 
   // clock: a virtual one must call settle() when it moves. Throws std::system_error.
   ThreadLoop(const Clock& clock, ErrorLog log);
@@ -48,7 +41,7 @@ class ThreadLoop final : public Loop {
   bool on_thread() const noexcept;
 
  private:
-  struct State;
+  class State;
   const Clock& clock_;
   std::shared_ptr<State> state_;
   std::thread thread_;
