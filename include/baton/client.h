@@ -15,6 +15,8 @@
 
 namespace baton {
 
+class EtcdChannel;  // <baton/etcd_channel.h>
+
 namespace internal {
 class ClientImpl;
 }
@@ -57,6 +59,10 @@ class BATON_API Client {
   // before any I/O, Error(unsupported), Error(permission_denied), Error(connection_failed).
   static Client connect(std::string_view url, ClientOptions options = {});
   static Result<Client> try_connect(std::string_view url, ClientOptions options = {}) noexcept;
+  // The same over a gRPC channel that you have already: see <baton/etcd_channel.h>.
+  static Client connect(const EtcdChannel& channel, ClientOptions options = {});
+  static Result<Client> try_connect(const EtcdChannel& channel,
+                                    ClientOptions options = {}) noexcept;
 
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;  // closes what it was before

@@ -27,6 +27,7 @@ enum class Errc {
   store_error,        // the store answered something it never should
   forked,             // this process is a fork of the one that opened the client
   evicted,            // reason of a loss: somebody removed our entry by force
+  store_changed,      // reason of a loss: the store is another one, or was set back in time
 };
 
 BATON_API const std::error_category& error_category() noexcept;

@@ -105,6 +105,9 @@ Client::~Client() { close(); }
 Client Client::connect(std::string_view url, ClientOptions options) {
   return try_connect(url, std::move(options)).value();
 }
+Client Client::connect(const EtcdChannel& channel, ClientOptions options) {
+  return try_connect(channel, std::move(options)).value();
+}
 
 void Client::close() noexcept {
   if (impl_) impl_->close();

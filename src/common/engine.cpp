@@ -111,7 +111,8 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   own_watches_.clear();
 
   const auto holds = holds_;
-  for (const auto& [nonce, hold] : holds) lose(hold, Errc::session_expired);
+  const Errc why = reason == Errc::store_changed ? Errc::store_changed : Errc::session_expired;
+  for (const auto& [nonce, hold] : holds) lose(hold, why);
   // The store forgets our tickets with the session; nobody can confirm it to us any more.
   auto jobs = std::exchange(jobs_, {});
   for (auto& [nonce, job] : jobs) {

@@ -39,6 +39,8 @@ class Category final : public std::error_category {
         return "used in a fork of the process that opened it";
       case Errc::evicted:
         return "the entry was removed by force";
+      case Errc::store_changed:
+        return "the store is another one, or was set back";
     }
     return "unknown baton error " + std::to_string(code);
   }

@@ -1,10 +1,15 @@
 // From a URL to a client: the only room that knows all backends.
 #include <baton/client.h>
+#include <baton/etcd_channel.h>
 
 #include "common/client_impl.h"
+#include "common/lock_name.h"
 #include "common/url.h"
 #include "file/file_backend.h"
 #include "memory/memory_backend.h"
+#ifdef BATON_WITH_ETCD
+#include "etcd/etcd_backend.h"
+#endif
 #ifdef BATON_WITH_ZK
 #include "zk/zk_backend.h"
 #endif
@@ -35,37 +40,79 @@ Result<std::unique_ptr<Backend>> make_backend(const StoreUrl& url, const Backend
       return Error(Errc::unsupported, "connect: this build of baton has no ZooKeeper store");
 #endif
     case StoreKind::etcd:
+#ifdef BATON_WITH_ETCD
+      return internal::make_etcd_backend(url, options);
+#else
       return Error(Errc::unsupported, "connect: this build of baton has no etcd store");
+#endif
   }
   return Error(Errc::invalid_argument, "connect: unknown store");
 }
 
-Result<std::shared_ptr<internal::ClientImpl>> open_client(std::string_view url,
+Result<std::unique_ptr<Backend>> make_backend(const EtcdChannel& channel,
+                                              const BackendOptions& options) {
+#ifdef BATON_WITH_ETCD
+  if (!options.tls.ca_file.empty() || !options.tls.cert_file.empty()) {
+    return Error(Errc::invalid_argument,
+                 "connect: TLS files are given, but the channel is made already");
+  }
+  return internal::make_etcd_backend(channel.channel(), channel.root(), options);
+#else
+  static_cast<void>(channel);
+  static_cast<void>(options);
+  return Error(Errc::unsupported, "connect: this build of baton has no etcd store");
+#endif
+}
+
+template <class Place>
+Result<std::shared_ptr<internal::ClientImpl>> open_client(const Place& place,
                                                           ClientOptions options) {
-  auto parsed = internal::parse_url(url);
-  if (!parsed) return parsed.error();
   auto checked = internal::check_options(options);
   if (!checked) return checked.error();
   auto log = std::make_shared<internal::LogQueue>(options.log);
   checked->log = internal::log_to(log);
-  auto backend = make_backend(*parsed, *checked);
+  auto backend = make_backend(place, *checked);
   if (!backend) return backend.error();
   return internal::ClientImpl::open(std::move(backend).value(), std::move(options), std::move(log));
 }
 
-}  // namespace
-
-Result<Client> Client::try_connect(std::string_view url, ClientOptions options) noexcept {
+template <class F>
+Result<Client> guarded(F&& open) noexcept {
   try {
-    auto client = open_client(url, std::move(options));
-    if (!client) return client.error();
-    return Client(std::move(client).value());
+    return open();
   } catch (const Error& e) {
     return e;
   } catch (const std::exception& e) {
     // No threads, no descriptors, no memory: whatever it was, nothing was opened.
     return Error(Errc::connection_failed, std::string("connect: ") + e.what());
   }
+}
+
+}  // namespace
+
+Result<Client> Client::try_connect(std::string_view url, ClientOptions options) noexcept {
+  return guarded([&]() -> Result<Client> {
+    auto parsed = internal::parse_url(url);
+    if (!parsed) return parsed.error();
+    auto client = open_client(*parsed, std::move(options));
+    if (!client) return client.error();
+    return Client(std::move(client).value());
+  });
+}
+
+Result<Client> Client::try_connect(const EtcdChannel& channel, ClientOptions options) noexcept {
+  return guarded([&]() -> Result<Client> {
+    // The root of a URL is checked like this, too.
+    const std::string& root = channel.root();
+    if (!root.empty() &&
+        (root.front() != '/' || !internal::parse_lock_name(std::string_view(root).substr(1)))) {
+      return Error(Errc::invalid_argument,
+                   "connect: the root is \"\" or \"/\" and segments that are legal in a lock name");
+    }
+    auto client = open_client(channel, std::move(options));
+    if (!client) return client.error();
+    return Client(std::move(client).value());
+  });
 }
 
 }  // namespace baton

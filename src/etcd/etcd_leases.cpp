@@ -1,0 +1,279 @@
+#include "etcd/etcd_leases.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+EtcdLeases::EtcdLeases(Loop& loop, EtcdLink& link, milliseconds wanted,
+                       EtcdLeasesListener& listener)
+    : loop_(loop), link_(link), wanted_(wanted), listener_(listener) {}
+
+EtcdLeases::~EtcdLeases() {
+  *alive_ = false;
+  loop_.cancel(beat_timer_);
+  loop_.cancel(late_timer_);
+}
+
+std::vector<std::int64_t> EtcdLeases::all() const {
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, lease] : leases_) ids.push_back(id);
+  return ids;
+}
+
+// ---- granting
+
+void EtcdLeases::with_room(Answer<std::int64_t> answer) {
+  std::size_t active = 0;
+  const std::pair<const std::int64_t, Lease>* emptiest = nullptr;
+  for (const auto& lease : leases_) {
+    if (lease.second.retired) continue;
+    ++active;
+    if (emptiest == nullptr || lease.second.keys < emptiest->second.keys) emptiest = &lease;
+  }
+  if (emptiest != nullptr && (emptiest->second.keys < kMostKeys || active >= kMostLeases)) {
+    answer(emptiest->first);
+    return;
+  }
+  waiting_.push_back(std::move(answer));
+  grant();
+}
+
+void EtcdLeases::grant() {
+  if (std::exchange(granting_, true)) return;
+  etcdpb::LeaseGrantRequest request;
+  request.set_ttl(std::max<std::int64_t>(1, (wanted_.count() + 999) / 1000));
+  EtcdHow how;
+  how.urgent = true;
+  link_.ask<etcdpb::LeaseGrantResponse>(
+      EtcdCall::lease_grant, request, how,
+      [this, alive = alive_](EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
+        if (*alive) granted(reply);
+      });
+}
+
+void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
+  granting_ = false;
+  if (!reply.ok() || reply.body.ttl() <= 0 || reply.body.id() == 0) {
+    // One that was granted although no answer came has no keys, and runs out.
+    fail_waiting(reply.ok() ? Error(Errc::store_error, "grant a lease: the answer has none")
+                            : reply.error("grant a lease"));
+    return;
+  }
+  Lease lease;
+  lease.ttl = std::min<seconds>(seconds(reply.body.ttl()), std::chrono::hours(24 * 366));
+  lease.deadline = lease_deadline(reply.sent, lease.ttl);
+  const bool first = leases_.empty();
+  const std::int64_t id = reply.body.id();
+  leases_.emplace(id, lease);
+  if (first) {
+    ttl_ = lease.ttl;
+    last_sent_ = reply.sent;
+    schedule();
+  }
+  listener_.leases_renewed();
+  // Each takes a key; more than have room ask for another lease.
+  for (auto& answer : std::exchange(waiting_, {})) with_room(std::move(answer));
+}
+
+void EtcdLeases::fail_waiting(const Error& error) {
+  for (auto& answer : std::exchange(waiting_, {})) answer(error);
+}
+
+void EtcdLeases::key_added(std::int64_t lease) {
+  if (const auto found = leases_.find(lease); found != leases_.end()) ++found->second.keys;
+}
+
+void EtcdLeases::key_gone(std::int64_t lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.keys == 0) return;
+  if (--found->second.keys == 0 && found->second.retired) revoke(lease);
+}
+
+// ---- ending
+
+void EtcdLeases::retire(std::int64_t id) {
+  const auto found = leases_.find(id);
+  if (found == leases_.end() || std::exchange(found->second.retired, true)) return;
+  if (found->second.keys == 0) revoke(id);
+  const bool active = std::any_of(leases_.begin(), leases_.end(),
+                                  [](const auto& lease) { return !lease.second.retired; });
+  if (!active) grant();  // the next join need not wait for it
+}
+
+void EtcdLeases::revoke(std::int64_t id) {
+  const auto found = leases_.find(id);
+  if (found == leases_.end() || std::exchange(found->second.revoking, true)) return;
+  etcdpb::LeaseRevokeRequest request;
+  request.set_id(id);
+  link_.ask<etcdpb::LeaseRevokeResponse>(
+      EtcdCall::lease_revoke, request, {},
+      [this, alive = alive_, id](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
+        if (!*alive) return;
+        const auto lease = leases_.find(id);
+        if (lease == leases_.end()) return;
+        lease->second.revoking = false;
+        if (!reply.ok() && reply.status != EtcdStatus::lease_gone) return;  // with the next beat
+        leases_.erase(lease);
+        listener_.lease_revoked(id);
+        listener_.leases_renewed();
+      });
+}
+
+void EtcdLeases::drop_idle() {
+  std::size_t active = 0;
+  for (const auto& [id, lease] : leases_) active += lease.retired ? 0 : 1;
+  for (auto& [id, lease] : leases_) {
+    if (lease.keys != 0) continue;
+    if (!lease.retired && active > 1) {
+      lease.retired = true;
+      --active;
+    }
+    if (lease.retired) {
+      revoke(id);
+      return;  // one at a time: it changes the map
+    }
+  }
+}
+
+void EtcdLeases::revoke_all(Answer<Done> answer) {
+  loop_.cancel(beat_timer_);
+  loop_.cancel(late_timer_);
+  stream_.reset();
+  fail_waiting(Error(Errc::closed, "the client is being closed"));
+  struct Goodbye {
+    std::size_t left = 0;
+    Answer<Done> answer;
+  };
+  const auto goodbye = std::make_shared<Goodbye>();
+  goodbye->left = leases_.size();
+  goodbye->answer = std::move(answer);
+  if (goodbye->left == 0) {
+    loop_.defer([goodbye] { goodbye->answer(Done{}); });
+    return;
+  }
+  const auto ids = all();
+  // Tried again, elsewhere, as long as the caller waits: what is revoked frees its keys at once.
+  const auto again = std::make_shared<std::function<void(std::int64_t)>>();
+  *again = [this, alive = alive_, goodbye, weak = std::weak_ptr(again)](std::int64_t id) {
+    if (!*alive) return;
+    etcdpb::LeaseRevokeRequest request;
+    request.set_id(id);
+    EtcdHow how;
+    how.urgent = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(
+        EtcdCall::lease_revoke, request, how,
+        [this, alive, goodbye, id,
+         self = weak.lock()](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
+          if (etcd_passes(reply.status) && *alive && self != nullptr) {
+            loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
+            return;
+          }
+          if (--goodbye->left == 0) goodbye->answer(Done{});
+        });
+  };
+  for (const std::int64_t id : ids) (*again)(id);
+}
+
+// ---- keepalives
+
+Time EtcdLeases::deadline() const {
+  Time earliest = leases_.empty() ? Time{} : kNever;
+  for (const auto& [id, lease] : leases_) earliest = std::min(earliest, lease.deadline);
+  return earliest;
+}
+
+Time EtcdLeases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
+
+void EtcdLeases::schedule() {
+  loop_.cancel(beat_timer_);
+  beat_timer_ = loop_.at(last_sent_ + Nanos(ttl_) / 3, [this] { beat(); });
+}
+
+void EtcdLeases::beat() {
+  loop_.cancel(beat_timer_);
+  drop_idle();
+  if (stream_ == nullptr) {
+    endpoint_ = link_.current();
+    stream_ = link_.open(endpoint_, EtcdFlow::keep_alive, *this);
+  }
+  // Before the first byte is written. Each lease has one under way at most.
+  const Time now = loop_.now();
+  for (auto& [id, lease] : leases_) {
+    if (std::exchange(lease.waiting, true)) continue;
+    lease.sent = now;
+    etcdpb::LeaseKeepAliveRequest request;
+    request.set_id(id);
+    stream_->send(request);
+  }
+  loop_.cancel(late_timer_);
+  late_timer_ = loop_.at(now + Nanos(ttl_) / 6, [this] { beat_late(); });
+}
+
+void EtcdLeases::stream_message(const EtcdMessage& message) {
+  const auto& answer = static_cast<const etcdpb::LeaseKeepAliveResponse&>(message);
+  const auto alive = alive_;
+  link_.heard(endpoint_, answer.header());
+  const auto found = leases_.find(answer.id());
+  if (found == leases_.end() || !found->second.waiting) return;
+  Lease& lease = found->second;
+  lease.waiting = false;
+  failures_ = 0;
+  if (answer.ttl() <= 0) {
+    if (lease.revoking) return;
+    listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
+    return;
+  }
+  // From when it was sent, never from when it was answered; and never more than was granted.
+  const auto ttl = std::min<milliseconds>(
+      lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
+  lease.deadline = lease_deadline(lease.sent, ttl);
+  last_sent_ = std::max(last_sent_, lease.sent);
+  const bool all_answered =
+      std::none_of(leases_.begin(), leases_.end(), [](const auto& l) { return l.second.waiting; });
+  if (all_answered) {
+    loop_.cancel(late_timer_);
+    schedule();
+  }
+  listener_.leases_renewed();
+}
+
+void EtcdLeases::beat_late() {
+  const std::size_t was = endpoint_;
+  stream_.reset();
+  for (auto& [id, lease] : leases_) lease.waiting = false;
+  link_.silent(was, "no answer to a keepalive within " + std::to_string(ttl_.count() / 6) + " ms");
+  beat();
+}
+
+void EtcdLeases::stream_ended(const EtcdVerdict& why) {
+  const std::size_t was = endpoint_;
+  stream_.reset();
+  loop_.cancel(late_timer_);
+  for (auto& [id, lease] : leases_) lease.waiting = false;
+  link_.failed(was, why);
+  reopen_soon();
+}
+
+void EtcdLeases::reopen_soon() {
+  // At once where another endpoint may answer; then 100 ms, doubling to 2 s, but never so long that
+  // the lease would suffer, and never in step with other clients.
+  loop_.cancel(beat_timer_);
+  const auto tried = static_cast<int>(link_.endpoints());
+  Nanos pause{};
+  if (++failures_ >= tried) {
+    const auto most = std::min<milliseconds>(milliseconds(2'000), ttl_ / 12);
+    const auto base =
+        std::min<milliseconds>(milliseconds(100) * (1 << std::min(failures_ - tried, 5)),
+                               std::max(most, milliseconds(50)));
+    std::uniform_int_distribution<std::int64_t> jitter(Nanos(base).count() / 2,
+                                                       Nanos(base).count());
+    pause = Nanos(jitter(random_));
+  }
+  beat_timer_ = loop_.at(loop_.now() + pause, [this] { beat(); });
+}
+
+}  // namespace baton::internal

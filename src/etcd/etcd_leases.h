@@ -1,0 +1,101 @@
+// EtcdLeases: the leases of one session, and the keepalives that carry its deadline.
+#pragma once
+
+#include "common/clock.h"
+#include "common/lease.h"
+#include "common/loop.h"
+#include "common/session.h"
+#include "etcd/etcd_link.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace baton::internal {
+
+// Told on the strand, never inside a call to the leases.
+class EtcdLeasesListener {
+ public:
+  virtual ~EtcdLeasesListener() = default;
+  virtual void leases_renewed() = 0;                        // deadline() has moved
+  virtual void leases_lost(const std::string& detail) = 0;  // one of them is over: all is
+  virtual void lease_revoked(std::int64_t lease) = 0;       // one that was retired, by us
+};
+
+// A few leases, so that none has too many keys: what a put costs a server grows with the keys of
+// its lease. All are kept alive together, and the session lives as long as the first of them to
+// end.
+class EtcdLeases final : private EtcdStreamListener {
+ public:
+  static constexpr std::size_t kMostKeys = 1000;
+  static constexpr std::size_t kMostLeases = 16;
+
+  EtcdLeases(Loop& loop, EtcdLink& link, std::chrono::milliseconds wanted,
+             EtcdLeasesListener& listener);
+  ~EtcdLeases() override;
+
+  // A lease with room, granted first if there is none. Answers inside the call if it is there.
+  void with_room(Answer<std::int64_t> answer);
+  void key_added(std::int64_t lease);
+  void key_gone(std::int64_t lease);
+  // No new keys: a transaction that was given up may still land under it. Revoked once its last key
+  // is gone; then nothing can land any more.
+  void retire(std::int64_t lease);
+  // Revokes all. Done: the store has forgotten them.
+  void revoke_all(Answer<Done> answer);
+
+  std::vector<std::int64_t> all() const;
+  std::chrono::milliseconds ttl() const noexcept { return ttl_; }  // as granted
+  // Of all leases, the earliest. The epoch: nothing is granted yet.
+  Time deadline() const;
+  Time suspect_at() const noexcept;
+
+ private:
+  struct Lease {
+    std::chrono::milliseconds ttl{};
+    Time deadline{};
+    Time sent{};  // of the keepalive that is not answered yet
+    bool waiting = false;
+    std::size_t keys = 0;
+    bool retired = false;
+    bool revoking = false;
+  };
+
+  void grant();
+  void granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply);
+  void revoke(std::int64_t id);
+  void drop_idle();
+
+  void stream_message(const EtcdMessage& message) override;
+  void stream_ended(const EtcdVerdict& why) override;
+  void beat();       // a keepalive for each
+  void beat_late();  // not all were answered in time
+  void reopen_soon();
+  void schedule();
+  void fail_waiting(const Error& error);
+
+  Loop& loop_;
+  EtcdLink& link_;
+  const std::chrono::milliseconds wanted_;
+  EtcdLeasesListener& listener_;
+  std::map<std::int64_t, Lease> leases_;
+  std::chrono::milliseconds ttl_{};
+  bool granting_ = false;
+  std::vector<Answer<std::int64_t>> waiting_;
+  std::unique_ptr<EtcdStream> stream_;
+  std::size_t endpoint_ = 0;
+  int failures_ = 0;
+  Time last_sent_{};  // of the newest keepalive that was answered
+  TimerId beat_timer_ = TimerId::none;
+  TimerId late_timer_ = TimerId::none;
+  std::minstd_rand random_{std::random_device{}()};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace baton::internal

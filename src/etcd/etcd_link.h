@@ -1,0 +1,162 @@
+// EtcdLink: how one session asks the cluster: which endpoint, under which name, how many at a time,
+// and whether what answers is still the same store.
+#pragma once
+
+#include "common/loop.h"
+#include "common/unique_function.h"
+#include "etcd/baton_etcd_wire.pb.h"
+#include "etcd/etcd_wire.h"
+
+#include <baton/options.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+// What a client knows of its endpoints, longer than one session.
+struct EtcdAtlas {
+  std::size_t current = 0;
+  std::uint64_t cluster = 0;  // 0: not known yet
+  std::int64_t revision = 0;  // the newest seen
+  std::vector<bool> foreign;  // answered as another cluster
+  bool auth_off = false;      // the servers do not ask who we are
+};
+
+// Told on the strand, never inside a call to the link.
+class EtcdLinkListener {
+ public:
+  virtual ~EtcdLinkListener() = default;
+  virtual void link_left(std::size_t endpoint) = 0;  // we ask another one now
+  virtual void link_back() = 0;                      // answers come again
+  virtual void link_store_changed(const std::string& detail) = 0;
+};
+
+struct EtcdLinkParts {
+  Loop* loop;
+  EtcdWire* wire;
+  EtcdAtlas* atlas;
+  std::string user;
+  std::string password;
+  std::chrono::milliseconds try_timeout;
+  std::function<void(LogLevel, std::string_view)> log;
+};
+
+struct EtcdHow {
+  std::optional<std::size_t> endpoint{};  // none: where we ask everything
+  bool fresh = true;                      // the answer is not older than the question
+  bool urgent = false;                    // before all that waits for room
+  std::chrono::milliseconds timeout{0};   // 0: the usual
+};
+
+template <class Response>
+struct EtcdReply {
+  EtcdStatus status;
+  const EtcdVerdict& verdict;
+  Response& body;
+  std::size_t endpoint;
+  Time sent;
+  bool ok() const noexcept { return status == EtcdStatus::ok; }
+  Error error(std::string_view what) const { return etcd_error(status, verdict, what); }
+};
+
+class EtcdLink {
+ public:
+  EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener);
+  ~EtcdLink();  // no answer comes after this
+  EtcdLink(const EtcdLink&) = delete;
+  EtcdLink& operator=(const EtcdLink&) = delete;
+
+  // One try. The answer comes once, on the strand, never inside the call.
+  template <class Response, class Request, class F>
+  void ask(EtcdCall call, const Request& request, const EtcdHow& how, F answer);
+
+  std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow,
+                                   EtcdStreamListener& listener);
+
+  std::size_t current() const noexcept { return parts_.atlas->current; }
+  std::size_t endpoints() const { return parts_.wire->endpoints(); }
+  std::string endpoint() const { return parts_.wire->endpoint(current()); }
+  bool down() const noexcept { return down_; }
+  const std::string& trouble() const noexcept { return trouble_; }
+
+  // For streams: what came on them, and that they ended or stay silent.
+  void heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
+  void failed(std::size_t endpoint, const EtcdVerdict& verdict);
+  void silent(std::size_t endpoint, const std::string& what);
+  // A stream was refused for its token: the next one gets another.
+  void forget_token() { token_.clear(); }
+  // Once we have a token, or cannot get one; inside the call if none is missing.
+  void with_token(Task task);
+
+ private:
+  struct Record {
+    EtcdCall call;
+    std::unique_ptr<EtcdMessage> message;
+    std::unique_ptr<EtcdMessage> response;
+    const etcdpb::ResponseHeader& (*header)(const EtcdMessage&);
+    EtcdHow how;
+    bool again = false;  // with a new token
+    UniqueFunction<void(EtcdStatus, const EtcdVerdict&, EtcdMessage&, std::size_t, Time)> answer;
+  };
+  using RequestPtr = std::shared_ptr<Record>;
+
+  void submit(RequestPtr request);
+  void pump();
+  void send(const RequestPtr& request);
+  void answered(const RequestPtr& request, std::size_t endpoint, Time sent, std::int64_t floor,
+                const EtcdVerdict& verdict, EtcdMessage& response);
+  void fail_later(const RequestPtr& request, EtcdStatus status, const EtcdVerdict& verdict);
+  bool needs_token() const;
+  void authenticate();
+  void authenticated(const EtcdVerdict& verdict, const etcdpb::AuthenticateResponse& response);
+  bool check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor);
+  void changed(const std::string& detail);
+  void leave(std::size_t endpoint);
+  std::chrono::milliseconds patience() const;
+
+  const EtcdLinkParts parts_;
+  EtcdLinkListener& listener_;
+  std::string token_;
+  bool authenticating_ = false;
+  std::vector<RequestPtr> without_token_;
+  std::vector<Task> for_token_;
+  std::deque<RequestPtr> queue_;
+  std::size_t under_way_ = 0;
+  int slow_ = 0;  // tries in a row that were not answered in time
+  bool down_ = false;
+  bool changed_ = false;
+  std::string trouble_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+template <class Response, class Request, class F>
+void EtcdLink::ask(EtcdCall call, const Request& request, const EtcdHow& how, F answer) {
+  auto record = std::make_shared<Record>();
+  record->call = call;
+  record->message = std::make_unique<Request>(request);
+  record->response = std::make_unique<Response>();
+  record->header = [](const EtcdMessage& message) -> const etcdpb::ResponseHeader& {
+    return static_cast<const Response&>(message).header();
+  };
+  record->how = how;
+  record->answer = [answer = std::move(answer)](EtcdStatus status, const EtcdVerdict& verdict,
+                                                EtcdMessage& body, std::size_t endpoint,
+                                                Time sent) mutable {
+    EtcdReply<Response> reply{status, verdict, static_cast<Response&>(body), endpoint, sent};
+    answer(reply);
+  };
+  submit(std::move(record));
+}
+
+}  // namespace baton::internal

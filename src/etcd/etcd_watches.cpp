@@ -1,0 +1,363 @@
+#include "etcd/etcd_watches.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace baton::internal {
+
+using std::chrono::milliseconds;
+
+namespace {
+constexpr milliseconds kCreateTimeout{2'000};
+constexpr milliseconds kFirstPause{100};
+constexpr milliseconds kLongestPause{2'000};
+}  // namespace
+
+// One stream, and the watches on it. When it breaks it opens another and goes on there.
+class EtcdWatches::Lane final : public EtcdStreamListener {
+ public:
+  explicit Lane(EtcdWatches& owner) : owner_(owner) {}
+  ~Lane() override { owner_.loop_.cancel(timer_), owner_.loop_.cancel(pause_); }
+
+  std::size_t size() const noexcept { return ids_.size(); }
+  std::size_t endpoint() const noexcept { return endpoint_; }
+  bool open() const noexcept { return stream_ != nullptr; }
+
+  void add(const WatchPtr& watch) {
+    ids_.insert(watch->id);
+    watch->lane = this;
+    if (pause_ != TimerId::none || opening_) return;  // with the others, when it opens
+    if (stream_ == nullptr) {
+      open_all();
+    } else {
+      create(*watch);
+    }
+  }
+
+  void remove(const Watch& watch) {
+    ids_.erase(watch.id);
+    if (pending_.erase(watch.id) > 0) refresh_timer();
+    if (stream_ == nullptr) return;
+    etcdpb::WatchRequest request;
+    request.mutable_cancel_request()->set_watch_id(watch.id);
+    stream_->send(request);
+  }
+
+  // Begins anew, at the endpoint of the day.
+  void renew(bool at_once) {
+    stream_.reset();
+    pending_.clear();
+    owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
+    owner_.loop_.cancel(std::exchange(pause_, TimerId::none));
+    if (ids_.empty()) return;
+    Nanos pause{};
+    if (!at_once || failures_ > 0) {
+      const auto base = std::min(kFirstPause * (1 << std::min(failures_, 5)), kLongestPause);
+      std::uniform_int_distribution<std::int64_t> jitter(Nanos(base).count() / 2,
+                                                         Nanos(base).count());
+      pause = Nanos(jitter(owner_.random_));
+    }
+    ++failures_;
+    pause_ = owner_.loop_.at(owner_.loop_.now() + pause, [this] {
+      pause_ = TimerId::none;
+      open_all();
+    });
+  }
+
+ private:
+  void open_all() {
+    if (std::exchange(opening_, true)) return;
+    // Watches are refused to a stream that was opened without a token, or with an old one.
+    owner_.link_.with_token([this, alive = owner_.alive_] {
+      if (!*alive) return;
+      opening_ = false;
+      if (stream_ != nullptr || pause_ != TimerId::none) return;
+      endpoint_ = owner_.link_.current();
+      stream_ = owner_.link_.open(endpoint_, EtcdFlow::watch, *this);
+      for (const std::int64_t id : ids_) {
+        if (const auto watch = owner_.find(id)) create(*watch);
+      }
+    });
+  }
+
+  void create(const Watch& watch) {
+    etcdpb::WatchRequest request;
+    auto& create = *request.mutable_create_request();
+    create.set_key(watch.want.key);
+    create.set_watch_id(watch.id);
+    create.add_filters(watch.on_put ? etcdpb::WatchCreateRequest::NODELETE
+                                    : etcdpb::WatchCreateRequest::NOPUT);
+    if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
+    stream_->send(request);
+    pending_.emplace(watch.id, owner_.loop_.now());
+    refresh_timer();
+  }
+
+  void refresh_timer() {
+    owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
+    if (pending_.empty() || stream_ == nullptr) return;
+    // Counted from the last that was answered: many at once take their time.
+    timer_ = owner_.loop_.at(owner_.loop_.now() + kCreateTimeout, [this] {
+      timer_ = TimerId::none;
+      owner_.link_.silent(endpoint_, "no answer to a watch");
+      renew(false);
+    });
+  }
+
+  void stream_message(const EtcdMessage& message) override {
+    const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
+    owner_.link_.heard(endpoint_, response.header());
+    const auto watch =
+        ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
+    if (pending_.erase(response.watch_id()) > 0) refresh_timer();
+    if (watch == nullptr) return;  // cancelled meanwhile
+    if (response.canceled()) {
+      cancelled(watch, response);
+      return;
+    }
+    failures_ = 0;
+    if (response.created()) {
+      owner_.created(watch, response.header().revision());
+      return;
+    }
+    const auto alive = owner_.alive_;
+    for (const auto& event : response.events()) {
+      if (!*alive || watch->lane != this) return;
+      owner_.event(watch, event);
+    }
+  }
+
+  void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
+    const bool denied = response.cancel_reason().find("permission denied") != std::string::npos ||
+                        response.cancel_reason().find("auth") != std::string::npos;
+    if (denied && failures_ == 0) {
+      // Most likely the stream's token has run out, which only new watches notice.
+      owner_.link_.forget_token();
+      renew(false);
+      return;
+    }
+    // Compacted, refused, or no reason at all: never taken for a deletion. Whoever waits looks, and
+    // watches again; puts are watched for from now on.
+    if (watch->on_put) {
+      watch->covered = 0;
+      create(*watch);
+      return;
+    }
+    owner_.fire(watch, {});
+  }
+
+  void stream_ended(const EtcdVerdict& why) override {
+    owner_.link_.failed(endpoint_, why);
+    if (etcd_status(why) == EtcdStatus::token_expired) owner_.link_.forget_token();
+    renew(true);
+  }
+
+  EtcdWatches& owner_;
+  std::unique_ptr<EtcdStream> stream_;
+  std::size_t endpoint_ = 0;
+  std::set<std::int64_t> ids_;
+  std::map<std::int64_t, Time> pending_;  // create requests that are not answered
+  bool opening_ = false;
+  int failures_ = 0;
+  TimerId timer_ = TimerId::none;
+  TimerId pause_ = TimerId::none;
+};
+
+EtcdWatches::EtcdWatches(Loop& loop, EtcdLink& link) : loop_(loop), link_(link) {}
+
+EtcdWatches::~EtcdWatches() {
+  *alive_ = false;
+  for (const auto& [id, watch] : watches_) loop_.cancel(watch->timer);
+}
+
+EtcdWatches::WatchPtr EtcdWatches::find(std::int64_t id) const {
+  const auto found = watches_.find(id);
+  return found == watches_.end() ? nullptr : found->second;
+}
+
+WatchId EtcdWatches::watch(Want want, EtcdNewsHandler handler) {
+  const auto number = static_cast<std::uint64_t>(next_++);
+  const WatchId id{number};
+  const auto known = by_key_.find(want.key);
+  if (known != by_key_.end() && known->second->want.created == want.created) {
+    // Shared: what it hears, all hear. Whoever waits for the key to go does not wait for a delay.
+    const auto watch = known->second;
+    watch->handlers.emplace_back(id, std::move(handler));
+    by_id_.emplace(number, watch);
+    if (watch->timer != TimerId::none && want.delay == Nanos{}) {
+      loop_.cancel(std::exchange(watch->timer, TimerId::none));
+      watch->want.from_known = want.from_known;
+      watch->want.known = std::max(watch->want.known, want.known);
+      begin(watch);
+    }
+    return id;
+  }
+  if (known != by_key_.end()) {
+    // The same key, created anew: the old one is gone.
+    loop_.defer([this, alive = alive_, old = known->second] {
+      if (*alive && watches_.contains(old->id)) fire(old, {true, false, 0, 0});
+    });
+  }
+  auto watch = std::make_shared<Watch>();
+  watch->id = next_++;
+  watch->want = std::move(want);
+  watch->handlers.emplace_back(id, std::move(handler));
+  watches_.emplace(watch->id, watch);
+  by_key_[watch->want.key] = watch;
+  by_id_.emplace(number, watch);
+  if (watch->want.delay == Nanos{}) {
+    begin(watch);
+  } else {
+    watch->timer = loop_.at(loop_.now() + watch->want.delay, [this, watch] {
+      watch->timer = TimerId::none;
+      begin(watch);
+    });
+  }
+  return id;
+}
+
+WatchId EtcdWatches::watch_puts(const std::string& key, std::int64_t after,
+                                EtcdPutHandler handler) {
+  auto watch = std::make_shared<Watch>();
+  watch->id = next_++;
+  watch->want.key = key;
+  watch->covered = after;
+  watch->on_put = std::move(handler);
+  watches_.emplace(watch->id, watch);
+  by_id_.emplace(static_cast<std::uint64_t>(watch->id), watch);
+  begin(watch);
+  return WatchId{static_cast<std::uint64_t>(watch->id)};
+}
+
+void EtcdWatches::begin(const WatchPtr& watch) {
+  if (watch->want.from_known) watch->covered = watch->want.known;
+  for (const auto& lane : lanes_) {
+    if (lane->size() < kPerStream) {
+      lane->add(watch);
+      return;
+    }
+  }
+  lanes_.push_back(std::make_unique<Lane>(*this));
+  lanes_.back()->add(watch);
+}
+
+void EtcdWatches::unwatch(WatchId id) {
+  fired_.erase(static_cast<std::uint64_t>(id));
+  const auto found = by_id_.find(static_cast<std::uint64_t>(id));
+  if (found == by_id_.end()) return;
+  const auto watch = found->second;
+  by_id_.erase(found);
+  std::erase_if(watch->handlers, [id](const auto& handler) { return handler.first == id; });
+  if (watch->handlers.empty()) forget(watch);
+}
+
+void EtcdWatches::forget(const WatchPtr& watch) {
+  loop_.cancel(std::exchange(watch->timer, TimerId::none));
+  watches_.erase(watch->id);
+  if (const auto mine = by_key_.find(watch->want.key);
+      mine != by_key_.end() && mine->second == watch) {
+    by_key_.erase(mine);
+  }
+  for (const auto& [id, handler] : watch->handlers) by_id_.erase(static_cast<std::uint64_t>(id));
+  if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
+}
+
+// ---- what is heard
+
+void EtcdWatches::created(const WatchPtr& watch, std::int64_t revision) {
+  const bool again = std::exchange(watch->begun, true);
+  if (watch->covered != 0) {
+    watch->resumed |= again;  // it goes on right after what is known
+    return;
+  }
+  if (watch->on_put) {
+    watch->covered = revision;
+    return;
+  }
+  if (revision <= watch->want.known) {
+    watch->covered = watch->want.known;  // nothing has happened since
+    return;
+  }
+  look(watch, revision, true);
+}
+
+// Whether it was gone before the watch began. At the watch's own member and at its beginning first,
+// which costs the cluster nothing.
+void EtcdWatches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
+  etcdpb::RangeRequest request;
+  request.set_key(watch->want.key);
+  request.set_keys_only(true);
+  EtcdHow how;
+  if (pinned) {
+    request.set_revision(revision);
+    request.set_serializable(true);
+    how.endpoint = watch->lane->endpoint();
+    how.fresh = false;
+  }
+  link_.ask<etcdpb::RangeResponse>(
+      EtcdCall::range, request, how,
+      [this, alive = alive_, watch, revision, pinned](EtcdReply<etcdpb::RangeResponse>& reply) {
+        if (!*alive || !watches_.contains(watch->id) || watch->covered != 0) return;
+        if (!reply.ok() && pinned) {
+          look(watch, revision, false);
+          return;
+        }
+        const bool there = reply.ok() && reply.body.kvs_size() == 1 &&
+                           reply.body.kvs(0).create_revision() == watch->want.created;
+        if (there) {
+          watch->covered = revision;
+        } else {
+          fire(watch, {reply.ok(), pinned, revision, reply.endpoint});
+        }
+      });
+}
+
+void EtcdWatches::event(const WatchPtr& watch, const etcdpb::Event& event) {
+  const std::int64_t revision = event.kv().mod_revision();
+  if (watch->on_put) {
+    if (event.type() != etcdpb::Event::PUT) return;
+    watch->covered = std::max(watch->covered, revision);
+    watch->on_put(event.kv().create_revision());
+    return;
+  }
+  if (event.type() != etcdpb::Event::DELETE || revision <= watch->want.created) return;
+  // After a break the member may be another one: ask the cluster then.
+  fire(watch, {true, !watch->resumed, revision, watch->lane->endpoint()});
+}
+
+void EtcdWatches::deleted(const std::string& key, std::int64_t created, std::int64_t revision,
+                          std::size_t endpoint) {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end() || found->second->want.created != created) return;
+  const auto watch = found->second;
+  fire(watch, {true, true, revision, endpoint});
+}
+
+void EtcdWatches::fire(const WatchPtr& watch, const EtcdNews& news) {
+  std::vector<std::uint64_t> ids;
+  for (auto& [id, handler] : watch->handlers) {
+    ids.push_back(static_cast<std::uint64_t>(id));
+    fired_.emplace(ids.back(), std::move(handler));
+  }
+  forget(watch);
+  // Not inside anybody's call; and whoever hears it may unwatch others, or end the session.
+  loop_.defer([this, alive = alive_, ids = std::move(ids), news] {
+    for (const auto id : ids) {
+      if (!*alive) return;
+      const auto found = fired_.find(id);
+      if (found == fired_.end()) continue;
+      auto handler = std::move(found->second);
+      fired_.erase(found);
+      handler(news);
+    }
+  });
+}
+
+void EtcdWatches::leave(std::size_t endpoint) {
+  for (const auto& lane : lanes_) {
+    if (lane->open() && lane->endpoint() == endpoint) lane->renew(true);
+  }
+}
+
+}  // namespace baton::internal
