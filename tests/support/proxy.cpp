@@ -1,6 +1,6 @@
 #include "support/proxy.h"
 
-#include "support/zk_relay.h"
+#include "support/relay.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

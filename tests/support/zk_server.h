@@ -4,8 +4,8 @@
 #include "support/temp_dir.h"
 #include "support/zk_ask.h"
 #include "support/zk_links.h"
-#include "support/zk_ports.h"
-#include "support/zk_process.h"
+#include "support/ports.h"
+#include "support/server_process.h"
 
 #include <gtest/gtest.h>
 
