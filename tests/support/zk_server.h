@@ -128,7 +128,7 @@ class ZkEnsemble {
 
   // ---- Network between servers; needs peer_proxies ----
 
-  ZkLink link(int a, int b) const { return links().link(a, b); }
+  ServerLink link(int a, int b) const { return links().link(a, b); }
   // No packet between this one and the others arrives any more; nothing is closed.
   void isolate(int i) const;
   void heal_all() const { links().heal_all(); }
