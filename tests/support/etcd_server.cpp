@@ -58,7 +58,15 @@ EtcdCluster::EtcdCluster(EtcdOptions options)
     try {
       prepare();
       const Stopwatch watch;
-      for (const auto& server : servers_) server->process->start();
+      for (int i = 0; i < size(); ++i) {
+        at(i).process->start();
+        // A new server asks the others who is who. One that listens but does not answer yet, since
+        // it is asking itself, costs it a second.
+        wait_for("server " + std::to_string(i) + " to answer its peers", [&] {
+          check_running(i);
+          return http(loopback(at(i).peer.port()), {"/version", "", {}}).has_value();
+        });
+      }
       wait_for("all servers to serve", [this] {
         for (int i = 0; i < size(); ++i) check_running(i);
         return all_synced();
@@ -76,25 +84,34 @@ EtcdCluster::~EtcdCluster() = default;
 
 // Directories and ports, all new.
 void EtcdCluster::prepare() {
+  links_.reset();
   servers_.clear();
-  for (int i = 0; i < size(); ++i) servers_.push_back(std::make_unique<Server>());
+  std::vector<std::uint16_t> ports;
+  for (int i = 0; i < size(); ++i) {
+    ports.push_back(servers_.emplace_back(std::make_unique<Server>())->peer.port());
+  }
+  if (options_.peer_proxies) links_ = std::make_unique<EtcdLinks>(ports);
   for (int i = 0; i < size(); ++i) {
     at(i).process = std::make_unique<ServerProcess>(command(i), at(i).dir / "log");
   }
+  if (links_) links_->open([this](int i) { return pid(i); });
 }
 
 std::vector<std::string> EtcdCluster::command(int i) const {
   const Server& server = at(i);
-  const auto url = [](const PortLease& port) { return "http://" + loopback(port.port()); };
+  const auto url = [](std::uint16_t port) { return "http://" + loopback(port); };
+  const auto advertised = [&](int j) { return links_ ? links_->entry(j) : at(j).peer.port(); };
   std::string all;
   for (int j = 0; j < size(); ++j) {
-    all += (j > 0 ? ",n" : "n") + std::to_string(j) + "=" + url(at(j).peer);
+    all += (j > 0 ? ",n" : "n") + std::to_string(j) + "=" + url(advertised(j));
   }
+  const std::string clients = url(server.client.port());
   std::vector<std::string> words{
       "etcd", "--name=n" + std::to_string(i), "--data-dir=" + (server.dir / "data"),
-      "--listen-client-urls=" + url(server.client), "--advertise-client-urls=" + url(server.client),
-      "--listen-peer-urls=" + url(server.peer), "--initial-advertise-peer-urls=" + url(server.peer),
-      "--listen-metrics-urls=" + url(server.metrics), "--initial-cluster=" + all,
+      "--listen-client-urls=" + clients, "--advertise-client-urls=" + clients,
+      "--listen-peer-urls=" + url(server.peer.port()),
+      "--initial-advertise-peer-urls=" + url(advertised(i)), "--initial-cluster=" + all,
+      "--listen-metrics-urls=" + url(server.metrics.port()),
       // Another cluster, which had one of these ports before, is not taken for ours.
       "--initial-cluster-token=" + at(0).dir.path(),
       "--heartbeat-interval=" + std::to_string(options_.heartbeat.count()),
@@ -257,6 +274,17 @@ std::int64_t EtcdCluster::messages_sent(int i, const std::string& service,
 
 std::int64_t EtcdCluster::watchers(int i) const {
   return whole(metric(i, "etcd_debugging_mvcc_watcher_total"));
+}
+
+// ---- Network between servers ----
+
+const EtcdLinks& EtcdCluster::links() const {
+  if (!links_) throw std::logic_error("EtcdCluster: links need peer_proxies");
+  return *links_;
+}
+
+void EtcdCluster::isolate(int i) const {
+  for (const auto& link : links().links_of(i)) link.blackhole();
 }
 
 // ---- When something is wrong ----

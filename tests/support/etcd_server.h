@@ -1,6 +1,7 @@
 // Real etcd servers as child processes, for one test.
 #pragma once
 
+#include "support/etcd_links.h"
 #include "support/etcd_store.h"
 #include "support/ports.h"
 #include "support/server_process.h"
@@ -25,6 +26,7 @@ struct EtcdOptions {
   // A follower that hears nothing for this long, or up to twice as long, wants to lead; a leader
   // that hears of no majority for this long gives up.
   std::chrono::milliseconds election{1000};
+  bool peer_proxies = false;       // for link(), isolate()
   std::vector<std::string> flags;  // more of them, "--max-txn-ops=16"; the last one counts
 };
 
@@ -107,6 +109,13 @@ class EtcdCluster : public EtcdStore {
   using EtcdStore::defragment;
   void defragment(int i) { defragment(host(i)); }
 
+  // ---- Network between servers; needs peer_proxies ----
+
+  ServerLink link(int a, int b) const { return links().link(a, b); }
+  // No packet between this one and the others arrives any more; nothing is closed.
+  void isolate(int i) const;
+  void heal_all() const { links().heal_all(); }
+
   // ---- When a test fails ----
 
   const std::string& log(int i) const { return at(i).process->log(); }
@@ -122,6 +131,7 @@ class EtcdCluster : public EtcdStore {
   };
 
   Server& at(int i) const { return *servers_.at(static_cast<std::size_t>(i)); }
+  const EtcdLinks& links() const;
   void prepare();
   std::vector<std::string> command(int i) const;
   bool awake(int i) const { return running(i) && !at(i).process->paused(); }
@@ -138,6 +148,7 @@ class EtcdCluster : public EtcdStore {
 
   const EtcdOptions options_;
   std::vector<std::unique_ptr<Server>> servers_;
+  std::unique_ptr<EtcdLinks> links_;  // asks for processes: goes before them
   std::chrono::milliseconds start_time_{0};
 };
 

@@ -132,12 +132,25 @@ bool EtcdStore::log_in(const std::string& host, std::chrono::milliseconds limit)
   return true;
 }
 
+// Those that know a leader, itself first: it needs the fewest others for an answer.
+std::vector<std::string> EtcdStore::useful_hosts() const {
+  std::vector<std::pair<EtcdStatus, std::string>> all;
+  for (const auto& host : hosts_()) {
+    const auto now = status(host, std::chrono::seconds(1));
+    if (now && now->leader != 0) all.emplace_back(*now, host);
+  }
+  // An old leader that does not know of the new one comes after that.
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.leads(), a.first.term) > std::pair(b.first.leads(), b.first.term);
+  });
+  std::vector<std::string> hosts;
+  for (auto& [now, host] : all) hosts.push_back(std::move(host));
+  return hosts;
+}
+
 std::string EtcdStore::ask_any(const std::vector<Question>& questions) {
   for (const Stopwatch watch; watch.elapsed() < kLongest;) {
-    for (const auto& host : hosts_()) {
-      // Quick, and saves asking one that cannot answer.
-      const auto now = status(host, std::chrono::seconds(1));
-      if (!now || now->leader == 0) continue;
+    for (const auto& host : useful_hosts()) {
       std::optional<std::string> answer;
       for (const auto& question : questions) {
         answer = ask(host, question, kOneAsk);

@@ -52,13 +52,14 @@ struct EtcdError : std::runtime_error {
 // Asks over the JSON gateway: plain HTTP, one connection a question. Each question counts as a call
 // in the metrics of the server that is asked.
 //
-// Each call asks one server after the other until one answers, for 30 s; then, as for an answer
-// that is no, it throws. What changes something may therefore be done twice when servers fail
-// meanwhile. Reads see all that was written before, by whomever. All calls from any thread.
+// Each call asks the leader, then one server after the other until one answers, for 30 s; then, as
+// for an answer that is no, it throws. What changes something may therefore be done twice when
+// servers fail meanwhile. Reads see all that was written before, by whomever. All calls from any
+// thread.
 class EtcdStore {
  public:
   explicit EtcdStore(const std::string& hosts);  // "127.0.0.1:2379,..."
-  // Called for each attempt: whom to ask, in this order.
+  // Called for each attempt: who can be asked.
   explicit EtcdStore(std::function<std::vector<std::string>()> hosts);
   EtcdStore(const EtcdStore&) = delete;
   EtcdStore& operator=(const EtcdStore&) = delete;
@@ -110,6 +111,7 @@ class EtcdStore {
   // JSON. nullopt: no answer, or one that may be different at another server or later.
   std::optional<std::string> ask(const std::string& host, const Question& question,
                                  std::chrono::milliseconds limit);
+  std::vector<std::string> useful_hosts() const;
   // All of them to one server; the last answer.
   std::string ask_any(const std::vector<Question>& questions);
   std::optional<std::string> ask_once(const std::string& host, const Question& question,
