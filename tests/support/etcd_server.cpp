@@ -1,28 +1,14 @@
 #include "support/etcd_server.h"
 
 #include "support/boot_clock.h"
-#include "support/etcd_metrics.h"
 #include "support/http.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
-#include <filesystem>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
 namespace baton::test {
 namespace {
-
-bool in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access(folder.append("/").append(program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
 
 // Between questions to a server.
 void ask_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
@@ -37,8 +23,6 @@ struct PortTaken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-std::int64_t whole(double number) { return static_cast<std::int64_t>(number); }
-
 }  // namespace
 
 std::optional<std::string> etcd_from_environment() {
@@ -48,11 +32,21 @@ std::optional<std::string> etcd_from_environment() {
 }
 
 bool etcd_installed() { return in_path("etcd"); }
+bool etcdctl_installed() { return in_path("etcdctl"); }
+
+Finished etcdctl(const std::string& endpoints, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"etcdctl", "--endpoints=" + endpoints};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run(std::move(words), {"ETCDCTL_API=3"});
+}
 
 EtcdCluster::EtcdCluster(EtcdOptions options)
     : EtcdStore([this] { return awake_hosts(); }), options_(std::move(options)) {
   if (options_.servers != 1 && options_.servers != 3) {
     throw std::invalid_argument("EtcdCluster: 1 or 3 servers");
+  }
+  if (options_.tls && !options_.certificates) {
+    options_.certificates = std::make_shared<TestCertificates>();
   }
   for (int attempt = 1;; ++attempt) {
     try {
@@ -105,10 +99,11 @@ std::vector<std::string> EtcdCluster::command(int i) const {
   for (int j = 0; j < size(); ++j) {
     all += (j > 0 ? ",n" : "n") + std::to_string(j) + "=" + url(advertised(j));
   }
-  const std::string clients = url(server.client.port());
+  const std::string clients = options_.tls ? "https://" + host(i) : url(server.client.port());
+  const std::string ours = options_.tls ? "," + url(server.plain.port()) : "";
   std::vector<std::string> words{
       "etcd", "--name=n" + std::to_string(i), "--data-dir=" + (server.dir / "data"),
-      "--listen-client-urls=" + clients, "--advertise-client-urls=" + clients,
+      "--listen-client-urls=" + clients + ours, "--advertise-client-urls=" + clients,
       "--listen-peer-urls=" + url(server.peer.port()),
       "--initial-advertise-peer-urls=" + url(advertised(i)), "--initial-cluster=" + all,
       "--listen-metrics-urls=" + url(server.metrics.port()),
@@ -118,6 +113,13 @@ std::vector<std::string> EtcdCluster::command(int i) const {
       "--election-timeout=" + std::to_string(options_.election.count()),
       // Not in the list of --help, but there since 3.4.
       "--unsafe-no-fsync", "--bcrypt-cost=4", "--logger=zap", "--log-outputs=stderr"};
+  if (options_.tls) {
+    const auto own = certificates().server(options_.server_certificate);
+    words.insert(words.end(), {"--cert-file=" + own.certificate, "--key-file=" + own.key});
+  }
+  if (options_.client_certs) {
+    words.insert(words.end(), {"--client-cert-auth", "--trusted-ca-file=" + certificates().ca()});
+  }
   words.insert(words.end(), options_.flags.begin(), options_.flags.end());
   return words;
 }
@@ -128,6 +130,29 @@ std::string EtcdCluster::hosts() const {
   std::string all;
   for (int i = 0; i < size(); ++i) all += (i > 0 ? "," : "") + host(i);
   return all;
+}
+
+std::string EtcdCluster::ask_host(int i) const {
+  return options_.tls ? loopback(at(i).plain.port()) : host(i);
+}
+
+Finished EtcdCluster::etcdctl_at(const std::string& endpoints,
+                                 const std::vector<std::string>& arguments) const {
+  std::vector<std::string> all;
+  if (options_.tls) {
+    const auto own = certificates().client();
+    all = {"--cacert=" + certificates().ca(), "--cert=" + own.certificate, "--key=" + own.key};
+  }
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return test::etcdctl(endpoints, all);
+}
+
+Finished EtcdCluster::etcdctl(int i, const std::vector<std::string>& arguments) const {
+  return etcdctl_at(host(i), arguments);
+}
+
+Finished EtcdCluster::etcdctl(const std::vector<std::string>& arguments) const {
+  return etcdctl_at(hosts(), arguments);
 }
 
 void EtcdCluster::kill(int i) { at(i).process->kill(); }
@@ -144,148 +169,6 @@ void EtcdCluster::restart(int i) {
 
 void EtcdCluster::pause(int i) { at(i).process->pause(); }
 void EtcdCluster::resume(int i) { at(i).process->resume(); }
-
-// ---- Roles ----
-
-std::vector<std::string> EtcdCluster::awake_hosts() const {
-  std::vector<std::string> all;
-  for (int i = 0; i < size(); ++i) {
-    if (awake(i)) all.push_back(host(i));
-  }
-  return all;
-}
-
-std::optional<EtcdStatus> EtcdCluster::status(int i) const { return EtcdStore::status(host(i)); }
-
-std::optional<int> EtcdCluster::find_leader(int except) const {
-  std::optional<int> best;
-  std::uint64_t best_term = 0;
-  for (int i = 0; i < size(); ++i) {
-    if (i == except || !awake(i)) continue;
-    const auto now = status(i);
-    if (!now || !now->leads() || (best && now->term <= best_term)) continue;
-    best = i;
-    best_term = now->term;
-  }
-  return best;
-}
-
-int EtcdCluster::leader() { return leader_after(-1); }
-
-int EtcdCluster::leader_after(int old) {
-  std::optional<int> found;
-  wait_for("a leader", [&] { return (found = find_leader(old)).has_value(); });
-  return *found;
-}
-
-int EtcdCluster::a_follower() {
-  std::optional<int> found;
-  wait_for("a follower", [&] {
-    for (int i = 0; i < size() && !found; ++i) {
-      if (!awake(i)) continue;
-      if (const auto now = status(i); now && now->leader != 0 && !now->leads()) found = i;
-    }
-    return found.has_value();
-  });
-  return *found;
-}
-
-bool EtcdCluster::serving(int i) { return awake(i) && reads(host(i)); }
-
-void EtcdCluster::wait_serving(int i) {
-  wait_for("server " + std::to_string(i) + " to serve", [&] {
-    check_running(i);
-    return serving(i);
-  });
-}
-
-void EtcdCluster::wait_synced() {
-  wait_for("all servers to be in step", [this] { return all_synced(); });
-}
-
-bool EtcdCluster::all_synced() {
-  const auto leads = find_leader(-1);
-  const auto first = leads ? status(*leads) : std::nullopt;
-  if (!first || first->applied < first->committed) return false;
-  for (int i = 0; i < size(); ++i) {
-    if (i == *leads || !awake(i)) continue;
-    const auto now = status(i);
-    if (!now || now->leader != first->member || now->term != first->term ||
-        now->applied < first->committed) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void EtcdCluster::make_leader(int i) {
-  wait_for("server " + std::to_string(i) + " to lead", [&] {
-    const auto now = status(i);
-    if (!now) return false;
-    if (now->leads()) return true;
-    try {
-      move_leader(host(leader()), now->member);
-    } catch (const EtcdError&) {  // another one leads by now
-    }
-    return false;
-  });
-}
-
-// ---- What servers count ----
-
-double EtcdCluster::metric(int i, const std::string& which) const {
-  const auto answer = http(loopback(at(i).metrics.port()), {"/metrics", "", {}});
-  return answer && answer->status == 200 ? metric_in(answer->body, which) : -1;
-}
-
-double EtcdCluster::counter(int i, const std::string& name, const std::string& service,
-                            const std::string& method, const std::string& more) const {
-  return metric(i, name + "{grpc_service=\"etcdserverpb." + service + "\",grpc_method=\"" + method +
-                       "\"" + more + "}");
-}
-
-std::int64_t EtcdCluster::unary_calls(int i, const std::string& service,
-                                      const std::string& method) const {
-  return whole(counter(i, "grpc_server_started_total", service, method, ",grpc_type=\"unary\""));
-}
-
-std::int64_t EtcdCluster::streams(int i, const std::string& service,
-                                  const std::string& method) const {
-  return whole(
-      counter(i, "grpc_server_started_total", service, method, ",grpc_type=\"bidi_stream\""));
-}
-
-std::int64_t EtcdCluster::open_streams(int i, const std::string& service,
-                                       const std::string& method) const {
-  const auto ended = counter(i, "grpc_server_handled_total", service, method);
-  const auto begun = streams(i, service, method);
-  return begun < 0 || ended < 0 ? -1 : begun - whole(ended);
-}
-
-std::int64_t EtcdCluster::messages_received(int i, const std::string& service,
-                                            const std::string& method) const {
-  return whole(counter(i, "grpc_server_msg_received_total", service, method));
-}
-
-std::int64_t EtcdCluster::messages_sent(int i, const std::string& service,
-                                        const std::string& method) const {
-  return whole(counter(i, "grpc_server_msg_sent_total", service, method));
-}
-
-std::int64_t EtcdCluster::watchers(int i) const {
-  return whole(metric(i, "etcd_debugging_mvcc_watcher_total"));
-}
-
-// ---- Network between servers ----
-
-const EtcdLinks& EtcdCluster::links() const {
-  if (!links_) throw std::logic_error("EtcdCluster: links need peer_proxies");
-  return *links_;
-}
-
-void EtcdCluster::isolate(int i) const {
-  for (const auto& link : links().links_of(i)) link.blackhole();
-}
 
 // ---- When something is wrong ----
 
@@ -311,8 +194,7 @@ void EtcdCluster::check_ports() const {
   }
 }
 
-template <class Predicate>
-void EtcdCluster::wait_for(const std::string& what, Predicate predicate) const {
+void EtcdCluster::wait_for(const std::string& what, const std::function<bool()>& predicate) const {
   const Stopwatch watch;
   while (!predicate()) {
     if (watch.elapsed() > kStart) {

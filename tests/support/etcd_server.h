@@ -1,9 +1,11 @@
 // Real etcd servers as child processes, for one test.
 #pragma once
 
+#include "support/certificates.h"
 #include "support/etcd_links.h"
 #include "support/etcd_store.h"
 #include "support/ports.h"
+#include "support/run.h"
 #include "support/server_process.h"
 #include "support/temp_dir.h"
 
@@ -11,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +29,13 @@ struct EtcdOptions {
   // A follower that hears nothing for this long, or up to twice as long, wants to lead; a leader
   // that hears of no majority for this long gives up.
   std::chrono::milliseconds election{1000};
-  bool peer_proxies = false;       // for link(), isolate()
+  bool peer_proxies = false;  // for link(), isolate()
+  // Clients come over TLS. (Servers among each other do not, and questions of our own use another
+  // port of each server.)
+  bool tls = false;
+  bool client_certs = false;  // and show a certificate
+  ServerCertificate server_certificate = ServerCertificate::kGood;
+  std::shared_ptr<const TestCertificates> certificates;  // none: made if needed
   std::vector<std::string> flags;  // more of them, "--max-txn-ops=16"; the last one counts
 };
 
@@ -35,6 +44,11 @@ std::optional<std::string> etcd_from_environment();
 
 // The program etcd is here (package etcd-server). Otherwise a test should be skipped.
 bool etcd_installed();
+
+// The program etcdctl (package etcd-client), with API 3, asked to talk to these endpoints
+// ("127.0.0.1:2379,..."). Without an answer it gives up after 5 s.
+bool etcdctl_installed();
+Finished etcdctl(const std::string& endpoints, const std::vector<std::string>& arguments);
 
 // Starts the servers, and returns when all serve clients and agree on a leader; throws
 // std::runtime_error with the ends of the logs if they do not within 60 s. Servers are killed and
@@ -106,8 +120,13 @@ class EtcdCluster : public EtcdStore {
   // Watches of all streams.
   std::int64_t watchers(int i) const;
 
-  using EtcdStore::defragment;
-  void defragment(int i) { defragment(host(i)); }
+  // Frees what compact() left in the file. It answers nobody meanwhile.
+  void defragment(int i) { EtcdStore::defragment(ask_host(i)); }
+  // With the client's certificate if there is TLS, as nobody in particular: add "--user=root:...".
+  Finished etcdctl(int i, const std::vector<std::string>& arguments) const;
+  Finished etcdctl(const std::vector<std::string>& arguments) const;  // all servers
+  // Only with TLS.
+  const TestCertificates& certificates() const { return *options_.certificates; }
 
   // ---- Network between servers; needs peer_proxies ----
 
@@ -127,6 +146,7 @@ class EtcdCluster : public EtcdStore {
     PortLease client;
     PortLease peer;
     PortLease metrics;
+    PortLease plain;  // for ourselves when clients have TLS
     std::unique_ptr<ServerProcess> process;
   };
 
@@ -135,7 +155,10 @@ class EtcdCluster : public EtcdStore {
   void prepare();
   std::vector<std::string> command(int i) const;
   bool awake(int i) const { return running(i) && !at(i).process->paused(); }
+  std::string ask_host(int i) const;  // where it answers us
   std::vector<std::string> awake_hosts() const;
+  Finished etcdctl_at(const std::string& endpoints,
+                      const std::vector<std::string>& arguments) const;
   std::optional<int> find_leader(int except) const;
   bool all_synced();
   double counter(int i, const std::string& name, const std::string& service,
@@ -143,10 +166,9 @@ class EtcdCluster : public EtcdStore {
   // Throw if a server has ended, or could not listen.
   void check_running(int i) const;
   void check_ports() const;
-  template <class Predicate>
-  void wait_for(const std::string& what, Predicate predicate) const;
+  void wait_for(const std::string& what, const std::function<bool()>& predicate) const;
 
-  const EtcdOptions options_;
+  EtcdOptions options_;  // constant once constructed
   std::vector<std::unique_ptr<Server>> servers_;
   std::unique_ptr<EtcdLinks> links_;  // asks for processes: goes before them
   std::chrono::milliseconds start_time_{0};

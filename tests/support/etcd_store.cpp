@@ -2,9 +2,8 @@
 
 #include "support/base64.h"
 #include "support/boot_clock.h"
+#include "support/etcd_json.h"
 #include "support/http.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <sstream>
@@ -12,9 +11,8 @@
 #include <utility>
 
 namespace baton::test {
+using namespace etcd_json;
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::chrono::milliseconds kLongest{30'000};
 // More than an answer takes, less than a server without a leader goes on trying.
@@ -35,47 +33,6 @@ std::vector<std::string> split(const std::string& hosts) {
   std::istringstream words(hosts);
   for (std::string host; std::getline(words, host, ',');) all.push_back(host);
   return all;
-}
-
-// Numbers of 64 bits are strings, and what is zero is not there.
-std::int64_t number(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end()) return 0;
-  return found->is_string() ? std::stoll(found->get<std::string>()) : found->get<std::int64_t>();
-}
-
-std::uint64_t id(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found == json.end() ? 0 : std::stoull(found->get<std::string>());
-}
-
-std::string bytes(const Json& json, const char* name) {
-  return from_base64(json.value(name, std::string()));
-}
-
-std::int64_t revision_of(const Json& json) { return number(json.at("header"), "revision"); }
-
-// The first name that does not begin so; "\0": there is none.
-std::string end_of(std::string prefix) {
-  while (!prefix.empty()) {
-    if (static_cast<unsigned char>(prefix.back()) < 0xff) {
-      ++prefix.back();
-      return prefix;
-    }
-    prefix.pop_back();
-  }
-  return std::string(1, '\0');
-}
-
-// No name is empty: all of them is from "\0" on.
-std::string start_of(const std::string& prefix) {
-  return prefix.empty() ? std::string(1, '\0') : prefix;
-}
-
-std::string between(const std::string& key, const std::string& end) {
-  Json json{{"key", to_base64(key)}};
-  if (!end.empty()) json["range_end"] = to_base64(end);
-  return json.dump();
 }
 
 // Reads nothing, but waits until this server has all that was agreed upon.
@@ -287,40 +244,6 @@ std::optional<EtcdLease> EtcdStore::lease(std::int64_t lease) {
     found.keys.insert(from_base64(key.get<std::string>()));
   }
   return found;
-}
-
-// ---- Users ----
-
-void EtcdStore::enable_auth(const std::string& root_password) {
-  ask_any({{"/v3/auth/user/add", Json{{"name", "root"}, {"password", root_password}}.dump()}});
-  ask_any({{"/v3/auth/user/grant", R"({"user":"root","role":"root"})"}});
-  ask_any({{"/v3/auth/enable", "{}"}});
-  const std::lock_guard lock(mutex_);
-  password_ = root_password;
-}
-
-void EtcdStore::add_user(const std::string& name, const std::string& password,
-                         const std::string& prefix, bool read_only) {
-  ask_any({{"/v3/auth/user/add", Json{{"name", name}, {"password", password}}.dump()}});
-  ask_any({{"/v3/auth/role/add", Json{{"name", name}}.dump()}});
-  const Json may{{"permType", read_only ? "READ" : "READWRITE"},
-                 {"key", to_base64(start_of(prefix))},
-                 {"range_end", to_base64(end_of(prefix))}};
-  ask_any({{"/v3/auth/role/grant", Json{{"name", name}, {"perm", may}}.dump()}});
-  ask_any({{"/v3/auth/user/grant", Json{{"user", name}, {"role", name}}.dump()}});
-}
-
-void EtcdStore::change_password(const std::string& name, const std::string& password) {
-  ask_any({{"/v3/auth/user/changepw", Json{{"name", name}, {"password", password}}.dump()}});
-  const std::lock_guard lock(mutex_);
-  if (name == "root" && password_) password_ = password;
-}
-
-void EtcdStore::disable_auth() {
-  ask_any({{"/v3/auth/disable", "{}"}});
-  const std::lock_guard lock(mutex_);
-  password_.reset();
-  token_.clear();
 }
 
 }  // namespace baton::test
