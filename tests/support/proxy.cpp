@@ -1,6 +1,6 @@
 #include "support/proxy.h"
 
-#include "support/zk_relay.h"
+#include "support/relay.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -36,6 +36,7 @@ class Proxy::Loop {
 
   void listen_on(int fd, Route route);
   void set_rewrite(std::uint16_t port, const Rewrite& rewrite);
+  void take(int fd, const Route& route);  // accepted
   // Those that lost something cannot go on.
   void reset_lost();
 
@@ -182,7 +183,10 @@ void Proxy::Loop::publish() {
 
 void Proxy::Loop::accept_from(int listener, const Route& route) {
   const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0) return;
+  if (fd >= 0) take(fd, route);
+}
+
+void Proxy::Loop::take(int fd, const Route& route) {
   ++accepted;
   if (refuse) return close_hard(fd);
   relays.emplace_back(state, epoll_, fd, route);
@@ -227,6 +231,10 @@ std::uint16_t Proxy::add_route(std::uint16_t target_port, bool reversed,
 
 void Proxy::rewrite_start(std::uint16_t port, Rewrite rewrite) {
   loop_->call([&] { loop_->set_rewrite(port, rewrite); });
+}
+
+void Proxy::adopt(int fd, std::uint16_t target_port, bool reversed) {
+  loop_->call([&] { loop_->take(fd, {0, target_port, reversed, {}, nullptr}); });
 }
 
 void Proxy::cut() {

@@ -99,6 +99,9 @@ class Proxy {
   // instead, or nullopt: it needs more to tell. Called on the thread of the proxy.
   using Rewrite = std::function<std::optional<std::string>(std::string_view so_far)>;
   void rewrite_start(std::uint16_t port, Rewrite rewrite);
+  // Takes over a connection (non-blocking) that was accepted elsewhere, as if it had come by a
+  // route to this target. Its bytes are as yet unread.
+  void adopt(int fd, std::uint16_t target_port, bool reversed);
 
  private:
   class Loop;

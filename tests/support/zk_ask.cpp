@@ -1,15 +1,9 @@
 #include "support/zk_ask.h"
 
 #include "support/boot_clock.h"
-
-#include <errno.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "support/dial.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
@@ -20,53 +14,13 @@ namespace {
 
 constexpr const char* kNotServing = "This ZooKeeper instance is not currently serving requests";
 
-// A connection whose every call ends in time; then it is dead.
-class Dial {
+// The messages of the client protocol.
+class Messages {
  public:
-  Dial(const std::string& server, std::chrono::milliseconds limit) : limit_(limit) {
-    const auto colon = server.rfind(':');
-    addrinfo hints{};
-    hints.ai_family = AF_INET;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (colon == server.npos || ::getaddrinfo(server.substr(0, colon).c_str(),
-                                              server.substr(colon + 1).c_str(), &hints, &found)) {
-      return;
-    }
-    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    alive_ = ::connect(fd_, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS;
-    ::freeaddrinfo(found);
-  }
-  ~Dial() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Dial(const Dial&) = delete;
-  Dial& operator=(const Dial&) = delete;
+  explicit Messages(Dial& dial) : dial_(dial) {}
 
-  bool send(std::string_view bytes) {
-    while (!bytes.empty() && wait(POLLOUT)) {
-      const auto n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-      if (n <= 0) break;
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return bytes.empty();
-  }
-
-  // nullopt: it failed or took too long; empty: the end.
-  std::optional<std::string> some() {
-    while (wait(POLLIN)) {
-      std::array<char, 16384> buffer;
-      const auto n = ::recv(fd_, buffer.data(), buffer.size(), 0);
-      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-      if (n < 0) break;
-      return std::string(buffer.data(), static_cast<std::size_t>(n));
-    }
-    return std::nullopt;
-  }
-
-  // A message of the client protocol without its length.
-  std::optional<std::string> message() {
+  // The next one, without its length.
+  std::optional<std::string> next() {
     for (;;) {
       if (buffer_.size() >= 4) {
         std::size_t size = 0;
@@ -77,24 +31,14 @@ class Dial {
           return body;
         }
       }
-      const auto more = some();
+      const auto more = dial_.some();
       if (!more || more->empty()) return std::nullopt;
       buffer_ += *more;
     }
   }
 
  private:
-  bool wait(short events) {
-    const auto left = limit_ - watch_.elapsed();
-    if (!alive_ || left.count() <= 0) return false;
-    pollfd p{fd_, events, 0};
-    return ::poll(&p, 1, static_cast<int>(left.count())) > 0;
-  }
-
-  const Stopwatch watch_;
-  const std::chrono::milliseconds limit_;
-  int fd_ = -1;
-  bool alive_ = false;
+  Dial& dial_;
   std::string buffer_;
 };
 
@@ -246,11 +190,12 @@ bool end_session(const std::string& server, std::int64_t session, std::chrono::m
   for (const Stopwatch watch; watch.elapsed() < limit;) {
     Dial dial(server, std::min(limit, std::chrono::milliseconds(1000)));
     if (!dial.send(both)) continue;
-    const auto accepted = dial.message();
+    Messages messages(dial);
+    const auto accepted = messages.next();
     if (!accepted || accepted->size() < 16) continue;
     const auto id = accepted->substr(8, 8);
     if (std::all_of(id.begin(), id.end(), [](char c) { return c == 0; })) return true;
-    if (dial.message()) return true;
+    if (messages.next()) return true;
   }
   return false;
 }

@@ -1,7 +1,6 @@
 #include "support/zk_links.h"
 
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -39,56 +38,24 @@ Proxy::Rewrite announce(std::uint16_t real, std::uint16_t proxied) {
 
 }  // namespace
 
-void ZkLink::stall() const {
-  stall(a_);
-  stall(b_);
-}
-
-void ZkLink::blackhole() const {
-  blackhole(a_);
-  blackhole(b_);
-}
-
-Direction ZkLink::direction(int from) const {
-  if (from != a_ && from != b_) throw std::invalid_argument("link: not one of its servers");
-  return from == a_ ? Direction::kToServer : Direction::kToClient;
-}
-
-ZkLinks::ZkLinks(const std::vector<Ports>& servers) {
+ZkLinks::ZkLinks(const std::vector<Ports>& servers)
+    : ServerLinks(static_cast<int>(servers.size())) {
   const int count = static_cast<int>(servers.size());
   for (int a = 0; a < count; ++a) {
     for (int b = a + 1; b < count; ++b) {
       const Ports& at_a = servers[static_cast<std::size_t>(a)];
       const Ports& at_b = servers[static_cast<std::size_t>(b)];
-      auto proxy = std::make_unique<Proxy>();
-      const Ports to_b{proxy->add_route(at_b.quorum, false, kPatience),
-                       proxy->add_route(at_b.election, false, kPatience)};
-      const Ports to_a{proxy->add_route(at_a.quorum, true, kPatience),
-                       proxy->add_route(at_a.election, true, kPatience)};
-      proxy->rewrite_start(to_b.election, announce(at_a.election, to_a.election));
-      proxy->rewrite_start(to_a.election, announce(at_b.election, to_b.election));
+      Proxy& proxy = between(a, b);
+      const Ports to_b{proxy.add_route(at_b.quorum, reversed(a, b), kPatience),
+                       proxy.add_route(at_b.election, reversed(a, b), kPatience)};
+      const Ports to_a{proxy.add_route(at_a.quorum, reversed(b, a), kPatience),
+                       proxy.add_route(at_a.election, reversed(b, a), kPatience)};
+      proxy.rewrite_start(to_b.election, announce(at_a.election, to_a.election));
+      proxy.rewrite_start(to_a.election, announce(at_b.election, to_b.election));
       entries_[{a, b}] = to_b;
       entries_[{b, a}] = to_a;
-      proxies_[{a, b}] = std::move(proxy);
     }
   }
-}
-
-ZkLink ZkLinks::link(int a, int b) const {
-  if (a > b) std::swap(a, b);
-  return {*proxies_.at({a, b}), a, b};
-}
-
-std::vector<ZkLink> ZkLinks::links_of(int server) const {
-  std::vector<ZkLink> all;
-  for (const auto& [pair, proxy] : proxies_) {
-    if (pair.first == server || pair.second == server) all.push_back(link(pair.first, pair.second));
-  }
-  return all;
-}
-
-void ZkLinks::heal_all() const {
-  for (const auto& [pair, proxy] : proxies_) proxy->heal();
 }
 
 }  // namespace baton::test

@@ -1,5 +1,6 @@
 // Faults between servers: that they are in force, and what ZooKeeper makes of them.
 #include "support/eventually.h"
+#include "support/sockets.h"
 #include "support/zk_server.h"
 #include "support/zk_test_client.h"
 
@@ -28,15 +29,15 @@ void report(const std::string& what, std::chrono::milliseconds time) {
 }
 
 // The quorum and election ports on which the servers really listen.
-std::set<unsigned> real_ports(const ZkEnsemble& zk) {
-  std::set<unsigned> ports;
+std::set<std::uint16_t> real_ports(const ZkEnsemble& zk) {
+  std::set<std::uint16_t> ports;
   for (int i = 0; i < zk.size(); ++i) {
     std::ifstream in(std::filesystem::path(zk.log(i)).replace_filename("zoo.cfg"));
     const std::string own = "server." + std::to_string(i + 1) + "=127.0.0.1:";
     for (std::string line; std::getline(in, line);) {
       if (!line.starts_with(own)) continue;
-      unsigned quorum = 0;
-      unsigned election = 0;
+      std::uint16_t quorum = 0;
+      std::uint16_t election = 0;
       char colon = 0;
       std::istringstream(line.substr(own.size())) >> quorum >> colon >> election;
       ports.insert({quorum, election});
@@ -44,36 +45,6 @@ std::set<unsigned> real_ports(const ZkEnsemble& zk) {
   }
   EXPECT_EQ(ports.size(), 6U);
   return ports;
-}
-
-std::set<std::string> own_sockets() {
-  std::set<std::string> inodes;
-  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    const std::string target = std::filesystem::read_symlink(fd, gone);
-    if (target.starts_with("socket:[")) inodes.insert(target.substr(8, target.size() - 9));
-  }
-  return inodes;
-}
-
-// Connections to those ports that were not opened by this process.
-int bypasses(const std::set<unsigned>& ports) {
-  const auto ours = own_sockets();
-  int count = 0;
-  std::ifstream in("/proc/net/tcp");
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) {
-    std::istringstream words(line);
-    std::string number, local, remote, state, queues, timer, retransmits, uid, timeout, inode;
-    words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> uid >>
-        timeout >> inode;
-    const auto port = std::stoul(remote.substr(remote.find(':') + 1), nullptr, 16);
-    if (state == "01" && ports.contains(static_cast<unsigned>(port)) && !ours.contains(inode)) {
-      ++count;
-    }
-  }
-  return count;
 }
 
 class ZkLinksTest : public ::testing::Test {
@@ -87,12 +58,12 @@ TEST_F(ZkLinksTest, AllThatServersSayToEachOtherPassesTheProxies) {
   ZkEnsemble zk(linked());
   report("3 servers ready", zk.start_time());
   const auto ports = real_ports(zk);
-  EXPECT_EQ(bypasses(ports), 0);
+  EXPECT_EQ(connections_of_others(ports), 0);
   // A server that comes back is called back by those of larger numbers.
   for (int i = 0; i < zk.size(); ++i) {
     zk.restart(i);
     zk.wait_synced();
-    EXPECT_EQ(bypasses(ports), 0) << "after the restart of " << i;
+    EXPECT_EQ(connections_of_others(ports), 0) << "after the restart of " << i;
   }
   for (const auto& [a, b] : {std::pair{0, 1}, {0, 2}, {1, 2}}) {
     EXPECT_GT(zk.link(a, b).bytes(a), 0U);

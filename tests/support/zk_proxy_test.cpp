@@ -1,7 +1,7 @@
 // The proxy on plain sockets: what each fault does, and that it leaves nothing behind.
 #include "support/eventually.h"
 #include "support/proxy.h"
-#include "support/zk_ports.h"
+#include "support/ports.h"
 
 #include <gtest/gtest.h>
 

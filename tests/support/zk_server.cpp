@@ -2,8 +2,7 @@
 
 #include "support/boot_clock.h"
 #include "support/eventually.h"
-
-#include <unistd.h>
+#include "support/run.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -20,15 +19,6 @@ constexpr const char* kClassPath = "/usr/share/java/zookeeper.jar:/usr/share/jav
 std::string class_path() {
   const char* given = std::getenv("BATON_TEST_ZK_CLASSPATH");
   return given != nullptr && *given != '\0' ? given : kClassPath;
-}
-
-bool in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access(folder.append("/").append(program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
 }
 
 // Between questions to a server; each is a connection and a line in its log.

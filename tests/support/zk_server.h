@@ -4,8 +4,8 @@
 #include "support/temp_dir.h"
 #include "support/zk_ask.h"
 #include "support/zk_links.h"
-#include "support/zk_ports.h"
-#include "support/zk_process.h"
+#include "support/ports.h"
+#include "support/server_process.h"
 
 #include <gtest/gtest.h>
 
@@ -128,7 +128,7 @@ class ZkEnsemble {
 
   // ---- Network between servers; needs peer_proxies ----
 
-  ZkLink link(int a, int b) const { return links().link(a, b); }
+  ServerLink link(int a, int b) const { return links().link(a, b); }
   // No packet between this one and the others arrives any more; nothing is closed.
   void isolate(int i) const;
   void heal_all() const { links().heal_all(); }

@@ -1,4 +1,4 @@
-#include "support/zk_relay.h"
+#include "support/relay.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

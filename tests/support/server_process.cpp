@@ -1,4 +1,4 @@
-#include "support/zk_process.h"
+#include "support/server_process.h"
 
 #include "support/boot_clock.h"
 

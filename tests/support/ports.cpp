@@ -1,4 +1,4 @@
-#include "support/zk_ports.h"
+#include "support/ports.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,0 +1,177 @@
+// Real etcd servers as child processes, for one test.
+#pragma once
+
+#include "support/certificates.h"
+#include "support/etcd_links.h"
+#include "support/etcd_store.h"
+#include "support/ports.h"
+#include "support/run.h"
+#include "support/server_process.h"
+#include "support/temp_dir.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton::test {
+
+// What is not said here is as etcd comes, but for: no fsync (a killed server loses nothing by that,
+// only a machine without power), and passwords that are quick to check.
+struct EtcdOptions {
+  int servers = 1;  // or 3
+  std::chrono::milliseconds heartbeat{100};
+  // A follower that hears nothing for this long, or up to twice as long, wants to lead; a leader
+  // that hears of no majority for this long gives up.
+  std::chrono::milliseconds election{1000};
+  bool peer_proxies = false;  // for link(), isolate()
+  // Clients come over TLS. (Servers among each other do not, and questions of our own use another
+  // port of each server.)
+  bool tls = false;
+  bool client_certs = false;  // and show a certificate
+  ServerCertificate server_certificate = ServerCertificate::kGood;
+  std::shared_ptr<const TestCertificates> certificates;  // none: made if needed
+  std::vector<std::string> flags;  // more of them, "--max-txn-ops=16"; the last one counts
+};
+
+// The servers of BATON_TEST_ETCD ("h:p,h:p") run already, and are not ours to kill.
+std::optional<std::string> etcd_from_environment();
+
+// The program etcd is here (package etcd-server). Otherwise a test should be skipped.
+bool etcd_installed();
+
+// The program etcdctl (package etcd-client), with API 3, asked to talk to these endpoints
+// ("127.0.0.1:2379,..."). Without an answer it gives up after 5 s.
+bool etcdctl_installed();
+Finished etcdctl(const std::string& endpoints, const std::vector<std::string>& arguments);
+
+// Starts the servers, and returns when all serve clients and agree on a leader; throws
+// std::runtime_error with the ends of the logs if they do not within 60 s. Servers are killed and
+// their directories removed at the latest by the destructor; when the test process is killed, the
+// kernel kills the servers, and their directories stay.
+//
+// Servers are numbered from 0. All calls from any thread. Waiting calls throw like the constructor.
+// What the cluster holds: the calls of EtcdStore, asked of those that are neither down nor paused.
+class EtcdCluster : public EtcdStore {
+ public:
+  explicit EtcdCluster(EtcdOptions options = {});
+  ~EtcdCluster();
+
+  int size() const noexcept { return options_.servers; }
+  const EtcdOptions& options() const noexcept { return options_; }
+  std::uint16_t client_port(int i) const { return at(i).client.port(); }
+  std::string host(int i) const;  // "127.0.0.1:p1"
+  std::string hosts() const;      // "127.0.0.1:p1,127.0.0.1:p2"
+  // From the start of the first process to serving, of the constructor.
+  std::chrono::milliseconds start_time() const noexcept { return start_time_; }
+
+  // ---- Processes ----
+
+  void kill(int i);  // SIGKILL; returns when it is gone
+  // Same directory and ports. Returns when it serves clients; with `wait` false at once, for the
+  // first of several without which there is no majority.
+  void start(int i, bool wait = true);
+  void restart(int i);  // kill() and start()
+  void pause(int i);   // SIGSTOP; returns when it is stopped. Its kernel still accepts connections.
+  void resume(int i);  // SIGCONT
+  bool running(int i) const { return at(i).process->running(); }  // paused counts
+  pid_t pid(int i) const { return at(i).process->pid(); }         // -1: not running
+
+  // ---- Roles ----
+
+  // nullopt: no answer within two seconds, as of a paused one.
+  std::optional<EtcdStatus> status(int i) const;
+  // Waits until a server that is neither down nor paused says that it leads. Of two that say so,
+  // the one of the later term.
+  int leader();
+  // The same for one that is not `old`: after `old` was paused or isolated, and may not know.
+  int leader_after(int old);
+  int a_follower();
+  bool serving(int i);       // takes part: reads what a majority has agreed upon, within a second
+  void wait_serving(int i);  // until it does
+  // Until all that are neither down nor paused follow one leader and have applied what it has.
+  void wait_synced();
+  // Makes this one lead, without a fault; returns when it does.
+  void make_leader(int i);
+
+  // ---- What servers count ----
+  //
+  // Since their start. The calls of EtcdStore count too: read the counters before and after what is
+  // to be counted, with nothing of ours in between. Reading them does not count.
+
+  // Sum of the series with at least these labels, `name{label="x",other="y"}`. -1: no answer, or
+  // none such.
+  double metric(int i, const std::string& which) const;
+  // Calls that began: "KV" and "Range", "Txn"; "Lease" and "LeaseGrant"; "Watch" and "Watch" ...
+  // unary_calls() is -1 for a stream, streams() is -1 for what is none.
+  std::int64_t unary_calls(int i, const std::string& service, const std::string& method) const;
+  std::int64_t streams(int i, const std::string& service, const std::string& method) const;
+  // Those of them that have not ended.
+  std::int64_t open_streams(int i, const std::string& service, const std::string& method) const;
+  // From clients and to clients, on calls of both kinds.
+  std::int64_t messages_received(int i, const std::string& service,
+                                 const std::string& method) const;
+  std::int64_t messages_sent(int i, const std::string& service, const std::string& method) const;
+  // Watches of all streams.
+  std::int64_t watchers(int i) const;
+
+  // Frees what compact() left in the file. It answers nobody meanwhile.
+  void defragment(int i) { EtcdStore::defragment(ask_host(i)); }
+  // With the client's certificate if there is TLS, as nobody in particular: add "--user=root:...".
+  Finished etcdctl(int i, const std::vector<std::string>& arguments) const;
+  Finished etcdctl(const std::vector<std::string>& arguments) const;  // all servers
+  // Only with TLS.
+  const TestCertificates& certificates() const { return *options_.certificates; }
+
+  // ---- Network between servers; needs peer_proxies ----
+
+  ServerLink link(int a, int b) const { return links().link(a, b); }
+  // No packet between this one and the others arrives any more; nothing is closed.
+  void isolate(int i) const;
+  void heal_all() const { links().heal_all(); }
+
+  // ---- When a test fails ----
+
+  const std::string& log(int i) const { return at(i).process->log(); }
+  std::string tails() const;  // the ends of all logs
+
+ private:
+  struct Server {
+    TempDir dir;
+    PortLease client;
+    PortLease peer;
+    PortLease metrics;
+    PortLease plain;  // for ourselves when clients have TLS
+    std::unique_ptr<ServerProcess> process;
+  };
+
+  Server& at(int i) const { return *servers_.at(static_cast<std::size_t>(i)); }
+  const EtcdLinks& links() const;
+  void prepare();
+  std::vector<std::string> command(int i) const;
+  bool awake(int i) const { return running(i) && !at(i).process->paused(); }
+  std::string ask_host(int i) const;  // where it answers us
+  std::vector<std::string> awake_hosts() const;
+  Finished etcdctl_at(const std::string& endpoints,
+                      const std::vector<std::string>& arguments) const;
+  std::optional<int> find_leader(int except) const;
+  bool all_synced();
+  double counter(int i, const std::string& name, const std::string& service,
+                 const std::string& method, const std::string& more = "") const;
+  // Throw if a server has ended, or could not listen.
+  void check_running(int i) const;
+  void check_ports() const;
+  void wait_for(const std::string& what, const std::function<bool()>& predicate) const;
+
+  EtcdOptions options_;  // constant once constructed
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::unique_ptr<EtcdLinks> links_;  // asks for processes: goes before them
+  std::chrono::milliseconds start_time_{0};
+};
+
+}  // namespace baton::test

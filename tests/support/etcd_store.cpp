@@ -1,0 +1,249 @@
+#include "support/etcd_store.h"
+
+#include "support/base64.h"
+#include "support/boot_clock.h"
+#include "support/etcd_json.h"
+#include "support/http.h"
+
+#include <algorithm>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+namespace baton::test {
+using namespace etcd_json;
+namespace {
+
+constexpr std::chrono::milliseconds kLongest{30'000};
+// More than an answer takes, less than a server without a leader goes on trying.
+constexpr std::chrono::milliseconds kOneAsk{3'000};
+
+// Codes of gRPC.
+constexpr int kInvalid = 3;
+constexpr int kNotFound = 5;
+constexpr int kOutOfRange = 11;
+constexpr int kUnauthenticated = 16;
+
+// Cancelled, deadline exceeded, too many requests, unavailable (no leader, leader changed, timed
+// out): ask again.
+bool passing(int code) { return code == 1 || code == 4 || code == 8 || code == 14; }
+
+std::vector<std::string> split(const std::string& hosts) {
+  std::vector<std::string> all;
+  std::istringstream words(hosts);
+  for (std::string host; std::getline(words, host, ',');) all.push_back(host);
+  return all;
+}
+
+// Reads nothing, but waits until this server has all that was agreed upon.
+const std::string kNothing = R"({"key":"AA==","count_only":true})";
+
+}  // namespace
+
+EtcdStore::EtcdStore(const std::string& hosts) : EtcdStore([all = split(hosts)] { return all; }) {}
+EtcdStore::EtcdStore(std::function<std::vector<std::string>()> hosts) : hosts_(std::move(hosts)) {}
+
+// ---- Asking ----
+
+std::optional<std::string> EtcdStore::ask_once(const std::string& host, const Question& question,
+                                               std::chrono::milliseconds limit) {
+  HttpQuestion http_question{question.path, question.json, {}};
+  {
+    const std::lock_guard lock(mutex_);
+    if (!token_.empty()) http_question.headers.push_back("Authorization: " + token_);
+  }
+  const auto answer = http(host, http_question, limit);
+  if (!answer) return std::nullopt;
+  if (answer->status == 200) return answer->body;
+  const Json json = Json::parse(answer->body, nullptr, false);
+  const int code = json.is_object() ? static_cast<int>(number(json, "code")) : 14;
+  if (passing(code)) return std::nullopt;
+  throw EtcdError(code, "etcd: " + question.path + " at " + host + ": " + answer->body);
+}
+
+std::optional<std::string> EtcdStore::ask(const std::string& host, const Question& question,
+                                          std::chrono::milliseconds limit) {
+  try {
+    return ask_once(host, question, limit);
+  } catch (const EtcdError& e) {
+    // A server that was restarted does not know the token; one made before a change of users, or
+    // none at all, is an invalid argument.
+    if (e.code != kUnauthenticated && e.code != kInvalid) throw;
+    if (!log_in(host, limit)) throw;
+  }
+  return ask_once(host, question, limit);
+}
+
+bool EtcdStore::log_in(const std::string& host, std::chrono::milliseconds limit) {
+  Json json{{"name", "root"}};
+  {
+    const std::lock_guard lock(mutex_);
+    token_.clear();
+    if (!password_) return false;
+    json["password"] = *password_;
+  }
+  const auto answer = ask_once(host, {"/v3/auth/authenticate", json.dump()}, limit);
+  if (!answer) return false;
+  const std::lock_guard lock(mutex_);
+  token_ = Json::parse(*answer).at("token");
+  return true;
+}
+
+// Those that know a leader, itself first: it needs the fewest others for an answer.
+std::vector<std::string> EtcdStore::useful_hosts() const {
+  std::vector<std::pair<EtcdStatus, std::string>> all;
+  for (const auto& host : hosts_()) {
+    const auto now = status(host, std::chrono::seconds(1));
+    if (now && now->leader != 0) all.emplace_back(*now, host);
+  }
+  // An old leader that does not know of the new one comes after that.
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.leads(), a.first.term) > std::pair(b.first.leads(), b.first.term);
+  });
+  std::vector<std::string> hosts;
+  for (auto& [now, host] : all) hosts.push_back(std::move(host));
+  return hosts;
+}
+
+std::string EtcdStore::ask_any(const std::vector<Question>& questions) {
+  for (const Stopwatch watch; watch.elapsed() < kLongest;) {
+    for (const auto& host : useful_hosts()) {
+      std::optional<std::string> answer;
+      for (const auto& question : questions) {
+        answer = ask(host, question, kOneAsk);
+        if (!answer) break;
+      }
+      if (answer) return *answer;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  throw std::runtime_error("etcd: no server answers " + questions.back().path);
+}
+
+std::optional<EtcdStatus> EtcdStore::status(const std::string& host,
+                                            std::chrono::milliseconds limit) {
+  const auto answer = http(host, {"/v3/maintenance/status", "{}", {}}, limit);
+  if (!answer || answer->status != 200) return std::nullopt;
+  const Json json = Json::parse(answer->body, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  EtcdStatus now;
+  const Json& header = json.at("header");
+  now.cluster = id(header, "cluster_id");
+  now.member = id(header, "member_id");
+  now.revision = number(header, "revision");
+  now.leader = id(json, "leader");
+  now.term = id(json, "raftTerm");
+  now.committed = id(json, "raftIndex");
+  now.applied = id(json, "raftAppliedIndex");
+  now.version = json.value("version", std::string());
+  now.size = number(json, "dbSize");
+  return now;
+}
+
+bool EtcdStore::reads(const std::string& host, std::chrono::milliseconds limit) {
+  return ask(host, {"/v3/kv/range", kNothing}, limit).has_value();
+}
+
+void EtcdStore::defragment(const std::string& host) {
+  if (!ask(host, {"/v3/maintenance/defragment", "{}"}, kLongest)) {
+    throw std::runtime_error("etcd: " + host + " does not defragment");
+  }
+}
+
+void EtcdStore::move_leader(const std::string& from_host, std::uint64_t to_member) {
+  const Json json{{"targetID", std::to_string(to_member)}};
+  if (!ask(from_host, {"/v3/maintenance/transfer-leadership", json.dump()}, kLongest)) {
+    throw std::runtime_error("etcd: " + from_host + " does not give up leading");
+  }
+}
+
+// ---- Keys ----
+
+std::vector<EtcdKey> EtcdStore::range(const std::string& key, const std::string& end) {
+  const Json json = Json::parse(ask_any({{"/v3/kv/range", between(key, end)}}));
+  std::vector<EtcdKey> all;
+  for (const auto& kv : json.value("kvs", Json::array())) {
+    all.push_back({bytes(kv, "key"), bytes(kv, "value"), number(kv, "create_revision"),
+                   number(kv, "mod_revision"), number(kv, "version"), number(kv, "lease")});
+  }
+  return all;
+}
+
+std::vector<EtcdKey> EtcdStore::keys(const std::string& prefix) {
+  return range(start_of(prefix), end_of(prefix));
+}
+
+std::optional<EtcdKey> EtcdStore::key(const std::string& name) {
+  const auto found = range(name, "");
+  if (found.empty()) return std::nullopt;
+  return found.front();
+}
+
+std::int64_t EtcdStore::put(const std::string& key, const std::string& value, std::int64_t lease) {
+  const Json json{
+      {"key", to_base64(key)}, {"value", to_base64(value)}, {"lease", std::to_string(lease)}};
+  return revision_of(Json::parse(ask_any({{"/v3/kv/put", json.dump()}})));
+}
+
+bool EtcdStore::remove_key(const std::string& key) {
+  return number(Json::parse(ask_any({{"/v3/kv/deleterange", between(key, "")}})), "deleted") > 0;
+}
+
+std::int64_t EtcdStore::remove_all(const std::string& prefix) {
+  const std::string which = between(start_of(prefix), end_of(prefix));
+  return number(Json::parse(ask_any({{"/v3/kv/deleterange", which}})), "deleted");
+}
+
+std::int64_t EtcdStore::revision() {
+  return revision_of(Json::parse(ask_any({{"/v3/kv/range", kNothing}})));
+}
+
+std::int64_t EtcdStore::compact() {
+  const std::int64_t now = revision();
+  const Json json{{"revision", std::to_string(now)}, {"physical", true}};
+  try {
+    ask_any({{"/v3/kv/compaction", json.dump()}});
+  } catch (const EtcdError& e) {
+    if (e.code != kOutOfRange) throw;  // done already
+  }
+  return now;
+}
+
+// ---- Leases ----
+
+std::int64_t EtcdStore::grant(std::chrono::seconds ttl) {
+  const Json json{{"TTL", std::to_string(ttl.count())}};
+  return number(Json::parse(ask_any({{"/v3/lease/grant", json.dump()}})), "ID");
+}
+
+bool EtcdStore::revoke(std::int64_t lease) {
+  try {
+    ask_any({{"/v3/lease/revoke", Json{{"ID", std::to_string(lease)}}.dump()}});
+  } catch (const EtcdError& e) {
+    if (e.code != kNotFound) throw;
+    return false;
+  }
+  return true;
+}
+
+std::set<std::int64_t> EtcdStore::leases() {
+  // A server lists what it has itself.
+  const Json json = Json::parse(ask_any({{"/v3/kv/range", kNothing}, {"/v3/lease/leases", "{}"}}));
+  std::set<std::int64_t> all;
+  for (const auto& each : json.value("leases", Json::array())) all.insert(number(each, "ID"));
+  return all;
+}
+
+std::optional<EtcdLease> EtcdStore::lease(std::int64_t lease) {
+  const Json question{{"ID", std::to_string(lease)}, {"keys", true}};
+  const Json json =
+      Json::parse(ask_any({{"/v3/kv/range", kNothing}, {"/v3/lease/timetolive", question.dump()}}));
+  EtcdLease found{number(json, "TTL"), number(json, "grantedTTL"), {}};
+  if (found.ttl < 0) return std::nullopt;
+  for (const auto& key : json.value("keys", Json::array())) {
+    found.keys.insert(from_base64(key.get<std::string>()));
+  }
+  return found;
+}
+
+}  // namespace baton::test
