@@ -49,6 +49,7 @@ soak: build-dev
 format:
 	@scripts/install-deps lint
 	@git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i
+	@git ls-files '*.go' | xargs gofmt -w
 
 lint:
 	@scripts/install-deps build test lint

@@ -17,16 +17,23 @@ const char* program_of(Library library) {
       return BATON_INTEROP_JAVA;
     case Library::kazoo:
       return BATON_INTEROP_PYTHON;
+    case Library::go:
+    case Library::v3lock:
+    case Library::etcdctl:
+      return BATON_INTEROP_ETCD;
   }
   return "";
 }
 
 std::vector<std::string> arguments_of(Library library, const std::string& who, const Place& place) {
   const std::string session = std::to_string(place.session.count());
-  const std::string path = place.root + "/" + place.name;
+  // Without a root keys begin with the name; nodes begin with a slash.
+  const bool bare = place.store == Store::etcd && place.root.empty();
+  const std::string path = bare ? place.name : place.root + "/" + place.name;
   switch (library) {
     case Library::baton: {
-      std::vector<std::string> words{who, "zk://" + place.hosts + place.root, place.name, session};
+      const std::string scheme = place.store == Store::zk ? "zk://" : "etcd://";
+      std::vector<std::string> words{who, scheme + place.hosts + place.root, place.name, session};
       if (place.persistent_parents) words.emplace_back("--persistent-parents");
       return words;
     }
@@ -44,6 +51,12 @@ std::vector<std::string> arguments_of(Library library, const std::string& who, c
               session};
     case Library::kazoo:
       return {BATON_INTEROP_KAZOO, who, place.hosts, path, session};
+    case Library::go:
+      return {who, place.hosts, path, session, "mutex"};
+    case Library::v3lock:
+      return {who, place.hosts, path, session, "v3lock"};
+    case Library::etcdctl:
+      return {who, place.hosts, path, session, "etcdctl", BATON_INTEROP_ETCDCTL};
   }
   return {};
 }
@@ -58,11 +71,19 @@ std::string_view name_of(Library library) {
       return "Curator";
     case Library::kazoo:
       return "Kazoo";
+    case Library::go:
+      return "Go";
+    case Library::v3lock:
+      return "V3lock";
+    case Library::etcdctl:
+      return "Etcdctl";
   }
   return "?";
 }
 
-std::string_view missing_peers() { return BATON_INTEROP_MISSING; }
+std::string_view missing_peers(Store store) {
+  return store == Store::zk ? BATON_INTEROP_ZK_MISSING : BATON_INTEROP_ETCD_MISSING;
+}
 
 std::int64_t monotonic_now() {
   timespec t{};

@@ -1,8 +1,9 @@
-// One contender of the interop tests: a process that uses baton, Curator or kazoo, driven by lines.
+// One contender of the interop tests: a process that uses baton or a peer, driven by lines.
 //
-// All three programs speak alike. NS is CLOCK_MONOTONIC, the clock of Java's System.nanoTime().
-// TOKEN is the czxid of the entry: the server gives it, so it compares across libraries. ENTRY is
-// the name of the entry, "-" where a library does not tell it (baton does not).
+// All programs speak alike. NS is CLOCK_MONOTONIC, the clock of Java's System.nanoTime(). TOKEN is
+// the czxid of the entry, on etcd the create revision of the key: the server gives it, so it
+// compares across libraries. ENTRY is the name of the entry, "-" where a library does not tell it
+// (baton does not).
 //
 //   (start)                             READY NS, when connected
 //   turns N COUNTER HISTORY [no-lock]   N times: acquire, add 1 to the number in COUNTER, write a
@@ -12,7 +13,7 @@
 //   wait                                the same, without one
 //   release                             RELEASED NS
 //   entries                             ENTRIES NS NAME:TOKEN ..., in the order of the queue
-//                                       (baton and kazoo)
+//                                       (not Curator)
 //   node NAME                           MADE NS; a child of the lock's directory (kazoo)
 //   directory                           THERE NS or GONE NS: the lock's directory (kazoo)
 //   quit                                ends it, with exit code 0
@@ -29,14 +30,19 @@
 
 namespace baton::interop {
 
-enum class Library { baton, curator, kazoo };
+enum class Store { zk, etcd };
+
+// On ZooKeeper curator and kazoo. On etcd go (concurrency.Mutex), v3lock (the server's lock
+// service) and etcdctl (`etcdctl lock`).
+enum class Library { baton, curator, kazoo, go, v3lock, etcdctl };
 std::string_view name_of(Library library);
 
 // What is not installed, and how to install it; empty: all is there. Found out by CMake.
-std::string_view missing_peers();
+std::string_view missing_peers(Store store);
 
-// Which lock, and how. The directory of the lock is ROOT/NAME.
+// Which lock, and how. The directory of the lock, or the prefix of its keys, is ROOT/NAME.
 struct Place {
+  Store store = Store::zk;
   std::string hosts;
   std::string root;
   std::string name;

@@ -21,7 +21,7 @@ struct Turn {
   std::int64_t joined = 0;    // the entry was surely in the queue; 0: the library does not tell
   std::int64_t granted = 0;   // acquire returned
   std::int64_t released = 0;  // just before release
-  std::uint64_t token = 0;    // czxid of the entry
+  std::uint64_t token = 0;    // czxid of the entry, create revision of the key
   std::string entry = "-";    // its name; "-": the library does not tell
 };
 
