@@ -67,33 +67,47 @@ void EtcdSession::join(const LockName& name, Nonce nonce, Answer<Standing> answe
   auto place = std::make_shared<Place>(name, nonce);
   place->prefix = prefix(name);
   places_.emplace(nonce, place);
-  leases_.with_room([this, alive = alive_, place,
-                     answer = std::move(answer)](Result<std::int64_t> lease) mutable {
-    if (!*alive) return;
-    if (lease) {
-      place->lease = *lease;
-      place->key = etcd_key(place->prefix, *lease, place->nonce);
-      leases_.key_added(*lease);
-      enter(place, std::move(answer));
+  enter(place, std::move(answer));
+}
+
+// In the order of the calls: see EtcdDoors.
+void EtcdSession::enter(const PlacePtr& place, Answer<Standing> answer) {
+  doors_.join(place->prefix, [this, place, answer = std::move(answer)](bool go) mutable {
+    if (go && !place->withdrawn) {
+      send_join(place, std::move(answer));
       return;
     }
-    places_.erase(place->nonce);
-    loop().defer([this, alive, place, error = lease.error(), answer = std::move(answer)]() mutable {
+    if (!go && !place->doubted) forget(place);
+    // Given up before its turn, or nobody can be reached.
+    loop().defer([this, alive = alive_, place, go, answer = std::move(answer)]() mutable {
       if (!*alive) return;
-      flush_gone(place);
-      answer(error);
+      if (go) doors_.joined(place->prefix, true);
+      answer(Error(go ? Errc::cancelled : Errc::connection_failed,
+                   "join " + place->prefix + ": " + (go ? "given up" : link_.trouble())));
     });
   });
 }
 
-void EtcdSession::enter(const PlacePtr& place, Answer<Standing> answer) {
-  if (place->withdrawn) {
-    // Given up while we waited for a lease: whoever withdraws must not find nothing, and then this.
-    forget(place);
-    loop().defer([this, alive = alive_, place, answer = std::move(answer)]() mutable {
+void EtcdSession::send_join(const PlacePtr& place, Answer<Standing> answer) {
+  if (place->lease == 0) {
+    leases_.with_room([this, alive = alive_, place,
+                       answer = std::move(answer)](Result<std::int64_t> lease) mutable {
       if (!*alive) return;
-      flush_gone(place);
-      answer(Error(Errc::cancelled, "join " + place->prefix + ": given up"));
+      if (lease && !place->withdrawn) {
+        place->lease = *lease;
+        place->key = etcd_key(place->prefix, *lease, place->nonce);
+        leases_.key_added(*lease);
+        send_join(place, std::move(answer));
+        return;
+      }
+      forget(place);
+      const auto error = lease ? Error(Errc::cancelled, "join " + place->prefix + ": given up")
+                               : lease.error();
+      loop().defer([this, alive, place, error, answer = std::move(answer)]() mutable {
+        if (!*alive) return;
+        doors_.joined(place->prefix, !transient(error));
+        answer(error);
+      });
     });
     return;
   }
@@ -101,16 +115,19 @@ void EtcdSession::enter(const PlacePtr& place, Answer<Standing> answer) {
   const auto txn =
       join_txn(place->prefix, place->key,
                etcd_encode_value(parts_.label, std::chrono::system_clock::now()), place->lease);
-  link_.ask<etcdpb::TxnResponse>(EtcdCall::txn, txn, {},
-                                 [this, alive = alive_, place, answer = std::move(answer)](
-                                     EtcdReply<etcdpb::TxnResponse>& reply) mutable {
-                                   if (!*alive) return;
-                                   if (reply.ok()) {
-                                     entered(place, reply, std::move(answer));
-                                   } else {
-                                     not_entered(place, reply, std::move(answer));
-                                   }
-                                 });
+  link_.ask<etcdpb::TxnResponse>(
+      EtcdCall::txn, txn, {},
+      [this, alive = alive_, place,
+       answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+        if (!*alive) return;
+        const bool served = !etcd_passes(reply.status);
+        if (reply.ok()) {
+          entered(place, reply, std::move(answer));
+        } else {
+          not_entered(place, reply, std::move(answer));
+        }
+        if (*alive) doors_.joined(place->prefix, served);
+      });
 }
 
 void EtcdSession::entered(const PlacePtr& place, EtcdReply<etcdpb::TxnResponse>& reply,
@@ -230,6 +247,18 @@ void EtcdSession::look_pinned(const PlacePtr& place, const EtcdNews& news,
 
 void EtcdSession::peek(const LockName& name, Answer<bool> busy) {
   const std::string where = prefix(name);
+  doors_.peek(where, [this, where, busy = std::move(busy)](bool go) mutable {
+    if (go) {
+      peek_now(where, std::move(busy));
+      return;
+    }
+    loop().defer([text = link_.trouble(), where, busy = std::move(busy)]() mutable {
+      busy(Error(Errc::connection_failed, "look at " + where + ": " + text));
+    });
+  });
+}
+
+void EtcdSession::peek_now(const std::string& where, Answer<bool> busy) {
   auto request = etcd_full_range(where);
   request.set_limit(kShortReading);
   link_.ask<etcdpb::RangeResponse>(
@@ -297,10 +326,19 @@ void EtcdSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
   }
   const auto place = known->second;
   place->withdrawn = true;
-  if (place->state == Place::State::joining) {
-    place->gone.push_back(std::move(answer));
-  } else {
-    remove(place, std::move(answer));
+  switch (place->state) {
+    case Place::State::waiting:
+      // Nothing was sent, and nothing will be.
+      forget(place);
+      loop().defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+      return;
+    case Place::State::joining:
+      place->gone.push_back(std::move(answer));
+      return;
+    case Place::State::in_doubt:
+    case Place::State::there:
+      remove(place, std::move(answer));
+      return;
   }
 }
 
@@ -311,11 +349,13 @@ void EtcdSession::remove(const PlacePtr& place, Answer<Done> answer) {
     compare_created(txn, place->key, static_cast<std::int64_t>(place->token));
   }
   txn.add_success()->mutable_request_delete_range()->set_key(place->key);
+  const auto removal = doors_.removing(place->prefix);
   link_.ask<etcdpb::TxnResponse>(
       EtcdCall::txn, txn, {},
-      [this, alive = alive_, place,
+      [this, alive = alive_, place, removal,
        answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
         if (!*alive) return;
+        doors_.removed(place->prefix, removal);
         if (!reply.ok()) {
           place->removal_in_doubt |= reply.status == EtcdStatus::lost;
           answer(reply.error("remove " + place->key));

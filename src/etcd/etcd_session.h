@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/session.h"
+#include "etcd/etcd_doors.h"
 #include "etcd/etcd_leases.h"
 #include "etcd/etcd_link.h"
 #include "etcd/etcd_lister.h"
@@ -68,6 +69,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   // A ticket of ours, from the first request about it until it is gone.
   struct Place {
     enum class State {
+      waiting,   // for its turn, or for a lease
       joining,   // the transaction is on its way
       in_doubt,  // its answer was lost
       there,
@@ -75,7 +77,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
     Place(LockName lock, Nonce ours) : name(std::move(lock)), nonce(ours) {}
     const LockName name;
     const Nonce nonce;
-    State state = State::joining;
+    State state = State::waiting;
     std::string prefix;
     std::string key;  // empty: no lease for it yet
     std::int64_t lease = 0;
@@ -97,6 +99,8 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
 
   // etcd_session.cpp
   void enter(const PlacePtr& place, Answer<Standing> answer);
+  void send_join(const PlacePtr& place, Answer<Standing> answer);
+  void peek_now(const std::string& where, Answer<bool> busy);
   void entered(const PlacePtr& place, EtcdReply<etcdpb::TxnResponse>& reply,
                Answer<Standing> answer);
   void not_entered(const PlacePtr& place, const EtcdReply<etcdpb::TxnResponse>& reply,
@@ -146,6 +150,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   EtcdLeases leases_;
   EtcdLister lister_;
   EtcdWatches watches_;
+  EtcdDoors doors_;
   std::unordered_map<Nonce, PlacePtr> places_;
   std::map<std::string, Abandoned> abandoned_;  // by key
   TimerId sweep_timer_ = TimerId::none;

@@ -19,6 +19,8 @@ constexpr RigTraits kTable[] = {
     {"file",            true,      kFork, false,        false, false},
     {"zk",              true,      kFork, true,         true,  true},
     {"zk3",             true,      kFork, true,         true,  true},
+    {"etcd",            true,      kFork, true,         true,  true},
+    {"etcd3",           true,      kFork, true,         true,  true},
 };
 // clang-format on
 
