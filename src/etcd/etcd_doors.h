@@ -12,9 +12,9 @@
 namespace baton::internal {
 
 // etcd serves the calls of one connection at the same time: two that are under way may take effect
-// in either order. Callers expect theirs: who asked first stands first, and a lock that was released
-// is not found taken. So of one lock, joins go one after the other, and whatever looks for a free
-// lock waits for the removals that went out before it. Removals wait for nobody.
+// in either order. Callers expect theirs: who asked first stands first, and a lock that was
+// released is not found taken. So of one lock, joins go one after the other, and whatever looks for
+// a free lock waits for the removals that went out before it. Removals wait for nobody.
 class EtcdDoors {
  public:
   // go: it is your turn; else: whoever went before you could not be served, and nor can you. May be

@@ -15,6 +15,8 @@ namespace {
 
 // Most holds and waits are shorter, and need no watch of their own key.
 constexpr milliseconds kOwnWatchDelay{100};
+// How long a hold whose key is gone may wait to hear whether its lease is gone, too.
+constexpr milliseconds kOwnKeyPatience{300};
 
 void compare_created(etcdpb::TxnRequest& txn, const std::string& key, std::int64_t revision) {
   auto& compare = *txn.add_compare();
@@ -101,8 +103,8 @@ void EtcdSession::send_join(const PlacePtr& place, Answer<Standing> answer) {
         return;
       }
       forget(place);
-      const auto error = lease ? Error(Errc::cancelled, "join " + place->prefix + ": given up")
-                               : lease.error();
+      const auto error =
+          lease ? Error(Errc::cancelled, "join " + place->prefix + ": given up") : lease.error();
       loop().defer([this, alive, place, error, answer = std::move(answer)]() mutable {
         if (!*alive) return;
         doors_.joined(place->prefix, !transient(error));
@@ -115,19 +117,18 @@ void EtcdSession::send_join(const PlacePtr& place, Answer<Standing> answer) {
   const auto txn =
       join_txn(place->prefix, place->key,
                etcd_encode_value(parts_.label, std::chrono::system_clock::now()), place->lease);
-  link_.ask<etcdpb::TxnResponse>(
-      EtcdCall::txn, txn, {},
-      [this, alive = alive_, place,
-       answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
-        if (!*alive) return;
-        const bool served = !etcd_passes(reply.status);
-        if (reply.ok()) {
-          entered(place, reply, std::move(answer));
-        } else {
-          not_entered(place, reply, std::move(answer));
-        }
-        if (*alive) doors_.joined(place->prefix, served);
-      });
+  link_.ask<etcdpb::TxnResponse>(EtcdCall::txn, txn, {},
+                                 [this, alive = alive_, place, answer = std::move(answer)](
+                                     EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+                                   if (!*alive) return;
+                                   const bool served = !etcd_passes(reply.status);
+                                   if (reply.ok()) {
+                                     entered(place, reply, std::move(answer));
+                                   } else {
+                                     not_entered(place, reply, std::move(answer));
+                                   }
+                                   if (*alive) doors_.joined(place->prefix, served);
+                                 });
 }
 
 void EtcdSession::entered(const PlacePtr& place, EtcdReply<etcdpb::TxnResponse>& reply,
@@ -375,6 +376,28 @@ void EtcdSession::remove(const PlacePtr& place, Answer<Done> answer) {
 }
 
 // ---- watches
+
+// Alone, or with its lease? Then it is the session that is over.
+void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
+  etcdpb::LeaseTimeToLiveRequest request;
+  request.set_id(place->lease);
+  EtcdHow how;
+  how.fresh = false;
+  how.urgent = true;
+  how.timeout = kOwnKeyPatience;
+  link_.ask<etcdpb::LeaseTimeToLiveResponse>(
+      EtcdCall::lease_time_to_live, request, how,
+      [this, alive = alive_, place,
+       handler = std::move(handler)](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) mutable {
+        if (!*alive) return;
+        if (reply.ok() && reply.body.ttl() <= 0) {
+          over(Errc::session_expired, "the store has ended lease " + std::to_string(place->lease));
+          return;
+        }
+        if (place->sign != nullptr) place->sign->set();
+        handler(WatchEvent::look);
+      });
+}
 
 WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                            WatchHandler handler) {

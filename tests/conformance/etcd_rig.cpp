@@ -1,5 +1,5 @@
-// etcd: one real server, or the cluster that BATON_TEST_ETCD names. Clients come through a proxy for
-// each server, so that they can be cut off; the observer does not.
+// etcd: one real server, or the cluster that BATON_TEST_ETCD names. Clients come through a proxy
+// for each server, so that they can be cut off; the observer does not.
 #include "conformance/etcd_rig.h"
 
 namespace baton::conformance {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -42,6 +43,7 @@ class EtcdRig : public Rig {
  public:
   explicit EtcdRig(int servers)
       : hosts_(etcd_hosts(servers)), store_(joined(hosts_)), silent_(servers > 1) {
+    setenv("BATON_TEST_SESSION_MS", std::to_string(kSession.count()).c_str(), 1);
     for (const auto& host : hosts_) {
       const auto port = std::stoi(host.substr(host.rfind(':') + 1));
       proxies_.push_back(std::make_unique<test::Proxy>(static_cast<std::uint16_t>(port)));
@@ -54,6 +56,11 @@ class EtcdRig : public Rig {
     for (const auto& proxy : proxies_) hosts.push_back(proxy->host());
     return "etcd://" + joined(hosts) + root_;
   }
+  // Short, because crashes are waited for. Also those of child processes.
+  Client open(ClientOptions options) override {
+    options.session_timeout = std::min(options.session_timeout, kSession);
+    return Rig::open(std::move(options));
+  }
   std::string observer_url() const override { return "etcd://" + joined(hosts_) + root_; }
   int rounds(int full) const override { return std::max(3, full / 20); }
 
@@ -61,9 +68,8 @@ class EtcdRig : public Rig {
   void end_sessions() override {
     auto keys = store_.keys(root_ + "/");
     EXPECT_FALSE(keys.empty());
-    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
-      return a.create_revision > b.create_revision;
-    });
+    std::sort(keys.begin(), keys.end(),
+              [](const auto& a, const auto& b) { return a.create_revision > b.create_revision; });
     std::set<std::int64_t> ended;
     for (const auto& key : keys) {
       if (!ended.insert(key.lease).second) continue;
@@ -87,7 +93,7 @@ class EtcdRig : public Rig {
   // TCP loses no single answer: the connection goes with it.
   void lose_next_answer() override {
     for (const auto& proxy : proxies_) {
-      proxy->cut_at_frame(test::Direction::kToClient, 1, false, test::grpc_messages);
+      proxy->cut_at_grpc(test::Direction::kToClient, 1, false);
     }
   }
   // Those of this moment: the ones after them come with them, and then all is as before.
@@ -103,6 +109,8 @@ class EtcdRig : public Rig {
   }
 
  private:
+  static constexpr milliseconds kSession = 4'000ms;
+
   static std::string fresh_root() {
     static std::atomic<int> next{0};
     return "/baton-test-" + std::to_string(getpid()) + "-" + std::to_string(next++);
@@ -121,6 +129,8 @@ class EtcdRig : public Rig {
   std::vector<std::unique_ptr<test::Proxy>> proxies_;
 };
 
-inline std::unique_ptr<Rig> make_etcd_rig(int servers) { return std::make_unique<EtcdRig>(servers); }
+inline std::unique_ptr<Rig> make_etcd_rig(int servers) {
+  return std::make_unique<EtcdRig>(servers);
+}
 
 }  // namespace baton::conformance

@@ -82,13 +82,13 @@ TEST_F(EtcdLinksTest, AnIsolatedLeaderIsReplacedAndLaterFollows) {
   EXPECT_TRUE(eventually("old leader gives up", [&] { return !knows_a_leader(etcd, old); }));
   report("the old one had given up", watch.elapsed());
   etcd.put("after", "1");
-  EXPECT_EQ(etcd.status(old)->revision, 1);
+  EXPECT_EQ(etcd.status(old).value().revision, 1);
   EXPECT_FALSE(etcd.serving(old));
   const Stopwatch healing;
   etcd.heal_all();
   etcd.wait_synced();
   report("all in step, healed", healing.elapsed());
-  EXPECT_EQ(etcd.status(old)->revision, 2);
+  EXPECT_EQ(etcd.status(old).value().revision, 2);
   EXPECT_TRUE(etcd.serving(old));
   EXPECT_NE(next, old);
 }
@@ -101,7 +101,7 @@ TEST_F(EtcdLinksTest, AnIsolatedFollowerHasNoLeaderAndTheOthersGoOn) {
   etcd.isolate(follower);
   EXPECT_FALSE(etcd.serving(follower));
   etcd.put("after", "1");
-  EXPECT_EQ(etcd.status(follower)->revision,
+  EXPECT_EQ(etcd.status(follower).value().revision,
             1);  // it still answers old news to those who ask for it
   EXPECT_TRUE(
       eventually("follower without leader", [&] { return !knows_a_leader(etcd, follower); }));
@@ -110,14 +110,14 @@ TEST_F(EtcdLinksTest, AnIsolatedFollowerHasNoLeaderAndTheOthersGoOn) {
   etcd.heal_all();
   etcd.wait_synced();
   report("all in step", watch.elapsed());
-  EXPECT_EQ(etcd.status(follower)->revision, 2);
+  EXPECT_EQ(etcd.status(follower).value().revision, 2);
 }
 
 TEST_F(EtcdLinksTest, AFollowerThatTheLeaderCannotHearHearsTheLeader) {
   EtcdCluster etcd(linked());
   const int leader = etcd.leader();
   const int follower = etcd.a_follower();
-  const auto term = etcd.status(leader)->term;
+  const auto term = etcd.status(leader).value().term;
   const auto link = etcd.link(leader, follower);
   link.blackhole(follower);
   const auto before = link.bytes(follower);
@@ -126,7 +126,7 @@ TEST_F(EtcdLinksTest, AFollowerThatTheLeaderCannotHearHearsTheLeader) {
   EXPECT_TRUE(knows_a_leader(etcd, follower));
   etcd.put("after", "1");
   EXPECT_EQ(etcd.leader(), leader);
-  EXPECT_EQ(etcd.status(follower)->term, term);
+  EXPECT_EQ(etcd.status(follower).value().term, term);
   link.heal();
   etcd.wait_serving(follower);
 }
@@ -151,18 +151,18 @@ TEST_F(EtcdLinksTest, AShortStallChangesNothing) {
   EtcdCluster etcd(linked());
   const int leader = etcd.leader();
   const int follower = etcd.a_follower();
-  const auto term = etcd.status(leader)->term;
+  const auto term = etcd.status(leader).value().term;
   const auto link = etcd.link(follower, leader);
   link.stall(leader);
   const auto before = link.bytes(leader);
   etcd.put("a", "1");
   EXPECT_TRUE(eventually("news held", [&] { return link.bytes(leader) > before; }));
-  EXPECT_EQ(etcd.status(follower)->revision, 1);
+  EXPECT_EQ(etcd.status(follower).value().revision, 1);
   link.resume(leader);
   etcd.wait_synced();
-  EXPECT_EQ(etcd.status(follower)->revision, 2);
+  EXPECT_EQ(etcd.status(follower).value().revision, 2);
   EXPECT_EQ(etcd.leader(), leader);
-  EXPECT_EQ(etcd.status(leader)->term, term);
+  EXPECT_EQ(etcd.status(leader).value().term, term);
 }
 
 TEST_F(EtcdLinksTest, ResetAndCutConnectionsAreMadeAgain) {

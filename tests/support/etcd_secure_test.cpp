@@ -142,9 +142,9 @@ TEST_F(EtcdSecure, UsersMayDoWhatTheirRoleAllows) {
   EXPECT_EQ(etcd.etcdctl({"--user=me:other", "get", "mine/a"}).code, 0);
 
   etcd.restart(0);  // it has forgotten our token
-  EXPECT_EQ(etcd.key("mine/a")->value, "3");
+  EXPECT_EQ(etcd.key("mine/a").value().value, "3");
   etcd.disable_auth();
-  EXPECT_EQ(etcd.key("mine/a")->value, "3");
+  EXPECT_EQ(etcd.key("mine/a").value().value, "3");
   EXPECT_EQ(etcd.etcdctl({"get", "mine/a"}).code, 0);
 }
 
@@ -152,7 +152,7 @@ TEST_F(EtcdSecure, AStoreThatIsNotOursCanBeAskedToo) {
   EtcdCluster etcd;
   EtcdStore store(etcd.hosts());
   store.put("a", "1");
-  EXPECT_EQ(etcd.key("a")->value, "1");
+  EXPECT_EQ(etcd.key("a").value().value, "1");
 }
 
 TEST_F(EtcdSecure, CompactionForgetsOldRevisions) {
@@ -164,10 +164,10 @@ TEST_F(EtcdSecure, CompactionForgetsOldRevisions) {
   EXPECT_EQ(etcd.compact(), etcd.revision());  // once more does no harm
   EXPECT_TRUE(
       says(etcd.etcdctl({"get", "a", "--rev=" + std::to_string(first)}), "has been compacted"));
-  EXPECT_EQ(etcd.key("a")->value, std::string(100'000, 'y'));
-  const auto before = etcd.status(0)->size;
+  EXPECT_EQ(etcd.key("a").value().value, std::string(100'000, 'y'));
+  const auto before = etcd.status(0).value().size;
   etcd.defragment(0);
-  EXPECT_LT(etcd.status(0)->size, before / 2);
+  EXPECT_LT(etcd.status(0).value().size, before / 2);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ std::vector<std::string> EtcdCluster::command(int i) const {
       "--initial-cluster-token=" + at(0).dir.path(),
       "--heartbeat-interval=" + std::to_string(options_.heartbeat.count()),
       "--election-timeout=" + std::to_string(options_.election.count()),
-      // Not in the list of --help, but there since 3.4.
+      // Not in the list of --help, but there since 3.4.10.
       "--unsafe-no-fsync", "--bcrypt-cost=4", "--logger=zap", "--log-outputs=stderr"};
   if (options_.tls) {
     const auto own = certificates().server(options_.server_certificate);

@@ -90,7 +90,7 @@ TEST_F(EtcdSupport, KeysAreWrittenReadAndRemoved) {
   ASSERT_EQ(etcd.keys("b").size(), 1U);
   EXPECT_EQ(etcd.keys("b")[0].key, odd);
 
-  EXPECT_EQ(etcd.key(odd)->value, "2");
+  EXPECT_EQ(etcd.key(odd).value().value, "2");
   EXPECT_TRUE(etcd.remove_key(odd));
   EXPECT_FALSE(etcd.remove_key(odd));
   EXPECT_FALSE(etcd.key(odd));
@@ -105,7 +105,7 @@ TEST_F(EtcdSupport, LeasesAreGrantedListedAndRevokedWithTheirKeys) {
   const auto two = etcd.grant(90s);
   EXPECT_EQ(etcd.leases(), (std::set{one, two}));
   etcd.put("k", "v", one);
-  EXPECT_EQ(etcd.key("k")->lease, one);
+  EXPECT_EQ(etcd.key("k").value().lease, one);
   const auto seen = etcd.lease(one);
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->granted, 60);
@@ -161,7 +161,7 @@ TEST_F(EtcdSupport, AKilledServerIsGoneAndComesBackWithItsData) {
   EXPECT_FALSE(etcd.status(0));
   EXPECT_EQ(etcd.metric(0, "etcd_server_has_leader"), -1);
   etcd.start(0);
-  EXPECT_EQ(etcd.key("a")->value, "1");
+  EXPECT_EQ(etcd.key("a").value().value, "1");
   EXPECT_EQ(etcd.leases(), std::set{lease});
 }
 
@@ -185,9 +185,9 @@ TEST_F(EtcdSupport, ThreeServersAgree) {
   etcd.wait_synced();
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(etcd.serving(i));
-    EXPECT_EQ(etcd.status(i)->revision, 2);
-    EXPECT_EQ(etcd.status(i)->leader, etcd.status(leader)->member);
-    EXPECT_EQ(etcd.status(i)->cluster, etcd.status(leader)->cluster);
+    EXPECT_EQ(etcd.status(i).value().revision, 2);
+    EXPECT_EQ(etcd.status(i).value().leader, etcd.status(leader).value().member);
+    EXPECT_EQ(etcd.status(i).value().cluster, etcd.status(leader).value().cluster);
   }
 }
 
@@ -202,7 +202,7 @@ TEST_F(EtcdSupport, AKilledLeaderIsReplaced) {
   etcd.start(old);
   etcd.wait_synced();
   EXPECT_EQ(etcd.leader(), next);
-  EXPECT_EQ(etcd.key("a")->value, "2");
+  EXPECT_EQ(etcd.key("a").value().value, "2");
 }
 
 TEST_F(EtcdSupport, APausedLeaderIsReplacedAndLaterFollows) {
@@ -220,7 +220,7 @@ TEST_F(EtcdSupport, WithoutAMajorityNoneServes) {
   EtcdCluster etcd(three());
   etcd.kill(1);
   etcd.kill(2);
-  EXPECT_TRUE(eventually("server 0 notices", [&] { return etcd.status(0)->leader == 0; }));
+  EXPECT_TRUE(eventually("server 0 notices", [&] { return etcd.status(0).value().leader == 0; }));
   EXPECT_FALSE(etcd.serving(0));
   etcd.start(1, false);
   etcd.start(2, false);

@@ -301,6 +301,16 @@ void Proxy::cut_at_frame(Direction direction, int n, bool deliver, ZkFrameFilter
   });
 }
 
+void Proxy::cut_at_grpc(Direction direction, int n, bool deliver, Http2Filter filter) {
+  loop_->call([&] {
+    auto& fault = loop_->state.fault(direction);
+    fault.disarm();
+    fault.grpc_left = n;
+    fault.deliver = deliver;
+    fault.grpc_filter = std::move(filter);
+  });
+}
+
 bool Proxy::wait_cut(Direction direction, std::chrono::milliseconds limit) {
   return loop_->wait_cut(direction, limit);
 }
@@ -312,6 +322,9 @@ std::uint64_t Proxy::bytes(Direction direction) const {
 }
 std::uint64_t Proxy::frames(Direction direction) const {
   return loop_->state.frames[RelayState::index(direction)];
+}
+std::uint64_t Proxy::grpc_frames(Direction direction) const {
+  return loop_->state.grpc_messages[RelayState::index(direction)];
 }
 
 }  // namespace baton::test

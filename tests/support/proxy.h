@@ -1,6 +1,7 @@
 // A TCP proxy on the loopback that does to a connection what networks do.
 #pragma once
 
+#include "support/http2_frames.h"
 #include "support/zk_frames.h"
 
 #include <chrono>
@@ -63,7 +64,7 @@ class Proxy {
 
   // Resets (RST) all connections; new ones are served.
   void reset_connections();
-  // Both below close the one connection on which it happens: the sender's side at once, the
+  // All below close the one connection on which it happens: the sender's side at once, the
   // receiver's after it got what came before. New connections are served, so that a client can come
   // back and ask. One of them can be armed per direction; the next call replaces it.
   //
@@ -75,6 +76,12 @@ class Proxy {
   //                        lose the answer, not the request: (kToServer, n, true, zk_requests)
   //                        or, after the server has answered: (kToClient, n, false, zk_requests)
   void cut_at_frame(Direction direction, int n, bool deliver, ZkFrameFilter filter = nullptr);
+  // The same for the frames of gRPC, without TLS.
+  //   lose the n-th request:  (kToServer, n, false, grpc_messages) or grpc_method("KV/Put")
+  //   lose the answer, not the request: (kToClient, n, false, ...)
+  // A server that learns of the end of a connection gives up the calls that came by it: a request
+  // that is delivered just before, (kToServer, n, true, ...), may be done or not.
+  void cut_at_grpc(Direction direction, int n, bool deliver, Http2Filter filter = grpc_messages);
   // Waits until the armed cut of this direction has happened; true also if none was armed.
   bool wait_cut(Direction direction, std::chrono::milliseconds limit = std::chrono::seconds(30));
 
@@ -86,7 +93,8 @@ class Proxy {
   std::uint64_t accepted() const;
   // Bytes and whole messages that came from the sender, forwarded or not.
   std::uint64_t bytes(Direction direction) const;
-  std::uint64_t frames(Direction direction) const;
+  std::uint64_t frames(Direction direction) const;       // of ZooKeeper, if it speaks that
+  std::uint64_t grpc_frames(Direction direction) const;  // with messages in them
 
   // ---- For the links between servers ----
 

@@ -34,6 +34,9 @@ Relay::Relay(RelayState& state, int epoll, int fd, const Route& route)
   pipe_[0].direction = route.reversed ? Direction::kToClient : Direction::kToServer;
   pipe_[1].direction = reverse(pipe_[0].direction);
   pipe_[0].rewrite = route.rewrite;
+  const auto calls = std::make_shared<Http2Calls>();
+  pipe_[0].grpc_scanner.emplace(true, calls);
+  pipe_[1].grpc_scanner.emplace(false, calls);
   watch(fd);
   connect_target();
 }
@@ -127,29 +130,47 @@ void Relay::ended(Pipe& p, End end) {
 void Relay::take(std::size_t k, std::string_view data) {
   Pipe& p = pipe_[k];
   Fault& f = fault(p);
-  const std::size_t direction = RelayState::index(p.direction);
-  state_.bytes[direction] += data.size();
-  std::size_t keep = data.size();
-  bool cut = false;
+  state_.bytes[RelayState::index(p.direction)] += data.size();
+  std::optional<std::size_t> cut;  // what comes before is kept
   if (f.bytes_left) {
-    cut = data.size() >= *f.bytes_left;
-    if (cut) keep = *f.bytes_left;
-    *f.bytes_left -= keep;
+    if (data.size() >= *f.bytes_left) cut = *f.bytes_left;
+    *f.bytes_left -= cut.value_or(data.size());
   }
-  std::size_t at = 0;
-  while (const std::size_t used = p.scanner.next(data.substr(at))) {
-    at += used;
-    ++state_.frames[direction];
-    const ZkFrame& frame = p.scanner.frame();
-    if (cut || f.frames_left == 0 || (f.filter && !f.filter(frame))) continue;
-    if (--f.frames_left > 0) continue;
-    cut = true;
-    keep = f.deliver ? at : at - std::min(at, frame.size + 4);
-  }
-  put(p, std::string(data.substr(0, keep)));
+  const auto in_zk = cut_in_zk(p, data);
+  const auto in_grpc = cut_in_grpc(p, data);
+  if (!cut) cut = in_zk ? in_zk : in_grpc;
+  put(p, std::string(data.substr(0, cut.value_or(data.size()))));
   if (!cut) return;
   f.disarm();
   sever(k);
+}
+
+std::optional<std::size_t> Relay::cut_in_zk(Pipe& p, std::string_view data) {
+  Fault& f = fault(p);
+  std::optional<std::size_t> cut;
+  std::size_t at = 0;
+  while (const std::size_t used = p.scanner.next(data.substr(at))) {
+    at += used;
+    ++state_.frames[RelayState::index(p.direction)];
+    const ZkFrame& frame = p.scanner.frame();
+    if (f.frames_left == 0 || (f.filter && !f.filter(frame)) || --f.frames_left > 0) continue;
+    cut = f.deliver ? at : at - std::min(at, frame.size + 4);
+  }
+  return cut;
+}
+
+std::optional<std::size_t> Relay::cut_in_grpc(Pipe& p, std::string_view data) {
+  Fault& f = fault(p);
+  std::optional<std::size_t> cut;
+  std::size_t at = 0;
+  while (const std::size_t used = p.grpc_scanner->next(data.substr(at))) {
+    at += used;
+    const Http2Frame& frame = p.grpc_scanner->frame();
+    if (grpc_messages(frame)) ++state_.grpc_messages[RelayState::index(p.direction)];
+    if (f.grpc_left == 0 || (f.grpc_filter && !f.grpc_filter(frame)) || --f.grpc_left > 0) continue;
+    cut = f.deliver ? at : at - std::min(at, p.grpc_scanner->frame_bytes());
+  }
+  return cut;
 }
 
 void Relay::put(Pipe& p, std::string data) {

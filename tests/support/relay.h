@@ -1,6 +1,7 @@
 // One connection through a Proxy, and the faults that act on it. For proxy.cpp only.
 #pragma once
 
+#include "support/http2_frames.h"
 #include "support/proxy.h"
 #include "support/zk_frames.h"
 
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,14 +27,17 @@ struct Fault {
   std::chrono::milliseconds delay{0};
   // A cut that waits for its moment: bytes or messages still to come.
   std::optional<std::size_t> bytes_left;
-  int frames_left = 0;
+  int frames_left = 0;  // of ZooKeeper
+  int grpc_left = 0;
   bool deliver = false;
   ZkFrameFilter filter;
+  Http2Filter grpc_filter;
 
-  bool armed() const { return bytes_left || frames_left > 0; }
+  bool armed() const { return bytes_left || frames_left > 0 || grpc_left > 0; }
   void disarm() {
     bytes_left.reset();
     frames_left = 0;
+    grpc_left = 0;
   }
   bool due(RelayClock::time_point t) const { return delay.count() == 0 || t <= RelayClock::now(); }
 };
@@ -42,6 +47,7 @@ struct RelayState {
   std::array<Fault, 2> faults;
   std::array<std::atomic<std::uint64_t>, 2> bytes{};
   std::array<std::atomic<std::uint64_t>, 2> frames{};
+  std::array<std::atomic<std::uint64_t>, 2> grpc_messages{};
 
   static std::size_t index(Direction d) { return d == Direction::kToServer ? 0 : 1; }
   Fault& fault(Direction d) { return faults[index(d)]; }
@@ -101,6 +107,7 @@ class Relay {
     bool receiver_gone = false;
     bool lost = false;  // something was dropped
     ZkFrameScanner scanner;
+    std::optional<Http2Scanner> grpc_scanner;
     Proxy::Rewrite rewrite;
     std::string start;  // waits for `rewrite`
   };
@@ -113,6 +120,9 @@ class Relay {
   void refused();
   bool receive(std::size_t k);
   void take(std::size_t k, std::string_view data);
+  // Where the armed cut is in this data; both scanners read all of it.
+  std::optional<std::size_t> cut_in_zk(Pipe& p, std::string_view data);
+  std::optional<std::size_t> cut_in_grpc(Pipe& p, std::string_view data);
   void put(Pipe& p, std::string data);
   void ended(Pipe& p, End end);
   bool forward(std::size_t k);

@@ -73,6 +73,9 @@ void wait_for_input() {
 Client connect(const char* url, const char* label) {
   baton::ClientOptions options;
   options.label = label;
+  if (const char* session = std::getenv("BATON_TEST_SESSION_MS")) {
+    options.session_timeout = std::chrono::milliseconds(std::atoi(session));
+  }
   return Client::connect(url, options);
 }
 
