@@ -413,14 +413,15 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
     want.known = place == nullptr ? want.created : std::max(place->seen, want.created);
     want.from_known = true;
     want.delay = Nanos(kOwnWatchDelay);
-    return watches_.watch(std::move(want),
-                          [place, handler = std::move(handler)](const EtcdNews& news) mutable {
-                            if (place != nullptr) {
-                              if (news.gone && place->sign != nullptr) place->sign->set();
-                              place->pin.reset();  // the cluster must say what is true now
-                            }
-                            handler(WatchEvent::look);
-                          });
+    return watches_.watch(
+        std::move(want), [this, place, handler = std::move(handler)](const EtcdNews& news) mutable {
+          if (place != nullptr) place->pin.reset();  // the cluster must say what is true now
+          if (place != nullptr && news.gone) {
+            own_key_gone(place, std::move(handler));
+          } else {
+            handler(WatchEvent::look);
+          }
+        });
   }
   PlacePtr waiter;
   if (what.waiter) {
