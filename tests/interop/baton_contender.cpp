@@ -16,6 +16,7 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -23,6 +24,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -78,6 +80,10 @@ class Contender {
       lock_.value().release();
       lock_.reset();
       say("RELEASED");
+    } else if (word == "stand") {
+      int count = 0;
+      words >> count;
+      stand(count);
     } else if (word == "entries") {
       entries();
     } else {
@@ -135,6 +141,17 @@ class Contender {
     answer();
   }
 
+  // Nobody waits for these; who is granted keeps it.
+  void stand(int count) {
+    for (int i = 0; i < count; ++i) {
+      mutex_.acquire_async({}, [this](baton::Result<baton::Lock> granted) {
+        const std::lock_guard guard(standing_mutex_);
+        if (granted) standing_.push_back(std::move(granted).value());
+      });
+    }
+    say("STANDING");
+  }
+
   void answer() const {
     say(lock_ ? "GRANTED" : "REFUSED", lock_ ? std::to_string(lock_->token()) + " -" : "");
   }
@@ -150,7 +167,9 @@ class Contender {
   const std::string who_;
   const std::string name_;
   std::minstd_rand random_{static_cast<unsigned>(::getpid())};
-  baton::Client client_;
+  std::mutex standing_mutex_;
+  std::vector<baton::Lock> standing_;
+  baton::Client client_;  // after all that its handlers use
   baton::DistributedMutex mutex_;
   std::optional<baton::Lock> lock_;
 };

@@ -12,6 +12,8 @@
 //   acquire MS                          the same, with a timeout
 //   wait                                the same, without one
 //   release                             RELEASED NS
+//   stand N                             STANDING NS; N more places in the queue, kept until the
+//                                       end, granted or not (baton)
 //   entries                             ENTRIES NS NAME:TOKEN ..., in the order of the queue
 //                                       (not Curator)
 //   node NAME                           MADE NS; a child of the lock's directory (kazoo)

@@ -1,7 +1,6 @@
-// Go's concurrency.Mutex, the server's lock service and `etcdctl lock`: a crowd on one lock of a
-// real etcd server.
+// baton with Go's concurrency.Mutex and `etcdctl lock`: a crowd on one lock of a real etcd server.
 //
-// BATON_TURNS=300 baton_etcd_crowd_test: a long run; a few minutes.
+// BATON_TURNS=300 baton_etcd_crowd_test: a long run, two minutes.
 #include "interop/crowd.h"
 #include "interop/etcd_fixture.h"
 
@@ -18,6 +17,11 @@ class EtcdCrowd : public CrowdTest {
 TEST_P(EtcdCrowd, TakesTurnsInTheOrderOfArrival) { takes_turns_in_the_order_of_arrival(); }
 TEST_P(EtcdCrowd, WithoutTheLockTheChecksBite) { without_the_lock_the_checks_bite(); }
 
+INSTANTIATE_TEST_SUITE_P(
+    WithBaton, EtcdCrowd,
+    ::testing::Values(Crowd{{{Library::baton, 4}, {Library::go, 2}, {Library::etcdctl, 2}}, 100},
+                      Crowd{{{Library::baton, 2}, {Library::v3lock, 2}}, 40}),
+    of_param);
 INSTANTIATE_TEST_SUITE_P(PeersAlone, EtcdCrowd,
                          ::testing::Values(Crowd{
                              {{Library::go, 2}, {Library::v3lock, 2}, {Library::etcdctl, 2}}, 20}),
