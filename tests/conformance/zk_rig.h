@@ -40,15 +40,18 @@ inline std::vector<std::string> zk_hosts(int servers) {
   return hosts;
 }
 
-// Sessions that own nodes below this path.
-inline std::vector<std::int64_t> zk_sessions_below(const std::string& host,
+// Sessions that own nodes below this path. Asked of all servers: a node is sure to be seen only at
+// the one whose client made it, others may lag behind.
+inline std::vector<std::int64_t> zk_sessions_below(const std::vector<std::string>& hosts,
                                                    const std::string& path) {
   // Whoever stands last comes first: ended one after the other, nobody is granted meanwhile.
   std::map<std::string, std::int64_t> by_number;
-  for (const auto& [session, nodes] :
-       test::parse_dump(test::four_letter(host, "dump")).ephemerals) {
-    for (const auto& node : nodes) {
-      if (node.starts_with(path)) by_number[node.substr(node.rfind('-'))] = session;
+  for (const auto& host : hosts) {
+    for (const auto& [session, nodes] :
+         test::parse_dump(test::four_letter(host, "dump")).ephemerals) {
+      for (const auto& node : nodes) {
+        if (node.starts_with(path)) by_number[node.substr(node.rfind('-'))] = session;
+      }
     }
   }
   std::vector<std::int64_t> found;
@@ -84,7 +87,7 @@ class ZkRig : public Rig {
 
   // The sessions that have an entry here.
   void end_sessions() override {
-    const auto sessions = zk_sessions_below(hosts_.front(), root_ + "/");
+    const auto sessions = zk_sessions_below(hosts_, root_ + "/");
     EXPECT_FALSE(sessions.empty());
     for (const auto session : sessions) EXPECT_TRUE(test::end_session(hosts_.front(), session));
   }
