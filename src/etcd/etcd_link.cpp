@@ -34,7 +34,11 @@ void EtcdLink::submit(RequestPtr request) {
     send(request);
     return;
   }
-  queue_.push_back(std::move(request));
+  if (request->how.first) {
+    queue_.push_front(std::move(request));
+  } else {
+    queue_.push_back(std::move(request));
+  }
   pump();
 }
 

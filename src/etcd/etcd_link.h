@@ -55,7 +55,8 @@ struct EtcdLinkParts {
 struct EtcdHow {
   std::optional<std::size_t> endpoint{};  // none: where we ask everything
   bool fresh = true;                      // the answer is not older than the question
-  bool urgent = false;                    // before all that waits for room
+  bool urgent = false;                    // waits for no room
+  bool first = false;                     // before all others that wait for room
   std::chrono::milliseconds timeout{0};   // 0: the usual
 };
 

@@ -351,8 +351,10 @@ void EtcdSession::remove(const PlacePtr& place, Answer<Done> answer) {
   }
   txn.add_success()->mutable_request_delete_range()->set_key(place->key);
   const auto removal = doors_.removing(place->prefix);
+  EtcdHow how;
+  how.first = true;  // others wait for it
   link_.ask<etcdpb::TxnResponse>(
-      EtcdCall::txn, txn, {},
+      EtcdCall::txn, txn, how,
       [this, alive = alive_, place, removal,
        answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
         if (!*alive) return;

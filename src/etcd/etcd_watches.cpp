@@ -10,6 +10,7 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kCreateTimeout{2'000};
+constexpr milliseconds kRefusedPause{1'000};
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{2'000};
 }  // namespace
@@ -131,7 +132,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
     const bool denied = response.cancel_reason().find("permission denied") != std::string::npos ||
                         response.cancel_reason().find("auth") != std::string::npos;
-    if (denied && failures_ == 0) {
+    if (denied && !std::exchange(watch->denied, true)) {
       // Most likely the stream's token has run out, which only new watches notice.
       owner_.link_.forget_token();
       renew(false);
@@ -139,12 +140,14 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     }
     // Compacted, refused, or no reason at all: never taken for a deletion. Whoever waits looks, and
     // watches again; puts are watched for from now on.
-    if (watch->on_put) {
+    if (response.compact_revision() == 0) {
+      owner_.pause(watch);
+    } else if (watch->on_put) {
       watch->covered = 0;
       create(*watch);
-      return;
+    } else {
+      owner_.fire(watch, {});
     }
-    owner_.fire(watch, {});
   }
 
   void stream_ended(const EtcdVerdict& why) override {
@@ -240,6 +243,20 @@ void EtcdWatches::begin(const WatchPtr& watch) {
   }
   lanes_.push_back(std::make_unique<Lane>(*this));
   lanes_.back()->add(watch);
+}
+
+// Refused: what comes of it is not worth hurrying for, or it would go round and round.
+void EtcdWatches::pause(const WatchPtr& watch) {
+  std::exchange(watch->lane, nullptr)->remove(*watch);
+  watch->covered = 0;
+  watch->timer = loop_.at(loop_.now() + kRefusedPause, [this, watch] {
+    watch->timer = TimerId::none;
+    if (watch->on_put) {
+      begin(watch);
+    } else {
+      fire(watch, {});
+    }
+  });
 }
 
 void EtcdWatches::unwatch(WatchId id) {

@@ -74,6 +74,7 @@ class EtcdWatches {
     TimerId timer = TimerId::none;  // not begun yet
     std::int64_t covered = 0;       // everything after this is, or will be, heard; 0: nothing is
     bool begun = false;
+    bool denied = false;
     bool resumed = false;
   };
   using WatchPtr = std::shared_ptr<Watch>;
@@ -84,6 +85,7 @@ class EtcdWatches {
   void event(const WatchPtr& watch, const etcdpb::Event& event);
   void fire(const WatchPtr& watch, const EtcdNews& news);
   void forget(const WatchPtr& watch);
+  void pause(const WatchPtr& watch);
   WatchPtr find(std::int64_t id) const;
 
   Loop& loop_;
