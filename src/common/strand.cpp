@@ -83,7 +83,7 @@ void Strand::run(Task task) {
 // come in between, or heartbeats would starve under load.
 void Strand::run_posted() {
   Task task;
-  for (int n = 0; n < kBatch && pop_posted(task); ++n) {
+  for (int n = 0; n < kBatch && !stopping() && pop_posted(task); ++n) {
     step(std::move(task));
     run_due_timers();
   }
@@ -124,7 +124,7 @@ void Strand::cancel(TimerId id) {
 }
 
 void Strand::run_due_timers() {
-  while (!timers_.empty() && timers_.begin()->first.first <= clock_.now()) {
+  while (!stopping() && !timers_.empty() && timers_.begin()->first.first <= clock_.now()) {
     auto node = timers_.extract(timers_.begin());
     timer_keys_.erase(node.key().second);
     step(std::move(node.mapped()));

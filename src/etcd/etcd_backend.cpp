@@ -61,8 +61,9 @@ class EtcdBackend final : public Backend {
       const std::lock_guard guard(diagnosis_->mutex);
       diagnosis_->backend = nullptr;
     }
+    const bool inside = loop_.on_thread();
     loop_.stop();
-    if (!loop_.on_thread()) opening_.reset();  // nobody takes it any more
+    if (!inside) opening_.reset();  // nobody takes it any more
   }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
@@ -106,7 +107,9 @@ class EtcdBackend final : public Backend {
   std::string silence() const { return "no server of " + address_.where + " answered"; }
 
   void tried(Result<Done> opened) {
-    if (opened || !transient(opened.error())) {
+    const bool over = opening_->info().state == SessionState::closed;
+    if (opened && over) opened = Error(Errc::connection_failed, "the session ended as it began");
+    if (opened || over || !transient(opened.error())) {
       finish(std::move(opened));
       return;
     }

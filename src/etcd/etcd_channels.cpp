@@ -68,7 +68,7 @@ class Unary final : public EtcdTag {
 
   void cancel() noexcept override { context_.TryCancel(); }
 
-  void complete(bool, bool over) noexcept override {
+  void complete(bool, bool over) override {
     const std::unique_ptr<Unary> self(this);
     if (over) return;
     calls_->finished(this);
@@ -94,6 +94,10 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
  public:
   Bidi(std::shared_ptr<EtcdCalls> calls, EtcdFlow flow, EtcdStreamListener& listener)
       : calls_(std::move(calls)), listener_(&listener), incoming_(empty_message(flow)) {}
+  // Also if it never came to its end, because the loop did.
+  ~Bidi() override { calls_->finished(this); }
+  Bidi(const Bidi&) = delete;
+  Bidi& operator=(const Bidi&) = delete;
 
   void start(const std::shared_ptr<grpc::Channel>& channel, EtcdFlow flow,
              const std::string& token) {
@@ -121,13 +125,13 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
     cancel();
   }
   void cancel() noexcept override { context_.TryCancel(); }
-  void complete(bool, bool) noexcept override {}  // its operations have tags of their own
+  void complete(bool, bool) override {}  // its operations have tags of their own
 
  private:
   struct Operation final : EtcdTag {
     using Handler = void (Bidi::*)(bool);
     Operation(Bidi& bidi, Handler handler) : owner(bidi), done(handler) {}
-    void complete(bool ok, bool over) noexcept override {
+    void complete(bool ok, bool over) override {
       const auto self = std::exchange(kept, nullptr);
       --owner.under_way_;
       if (over) {

@@ -116,11 +116,16 @@ void EtcdLeases::revoke(std::int64_t id) {
         const auto lease = leases_.find(id);
         if (lease == leases_.end()) return;
         lease->second.revoking = false;
-        if (!reply.ok() && reply.status != EtcdStatus::lease_gone) return;  // with the next beat
-        leases_.erase(lease);
-        listener_.lease_revoked(id);
-        listener_.leases_renewed();
+        // Otherwise tried again with the next beat.
+        if (reply.ok() || reply.status == EtcdStatus::lease_gone) forget(id);
       });
+}
+
+void EtcdLeases::forget(std::int64_t id) {
+  leases_.erase(id);
+  beat_settled();
+  listener_.lease_revoked(id);
+  listener_.leases_renewed();
 }
 
 void EtcdLeases::drop_idle() {
@@ -141,7 +146,7 @@ void EtcdLeases::drop_idle() {
 
 void EtcdLeases::revoke_all(Answer<Done> answer) {
   loop_.cancel(beat_timer_);
-  loop_.cancel(late_timer_);
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
   stream_.reset();
   fail_waiting(Error(Errc::closed, "the client is being closed"));
   struct Goodbye {
@@ -181,9 +186,11 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
 // ---- keepalives
 
 Time EtcdLeases::deadline() const {
-  Time earliest = leases_.empty() ? Time{} : kNever;
-  for (const auto& [id, lease] : leases_) earliest = std::min(earliest, lease.deadline);
-  return earliest;
+  Time earliest = kNever;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.unwanted()) earliest = std::min(earliest, lease.deadline);
+  }
+  return earliest == kNever ? Time{} : earliest;
 }
 
 Time EtcdLeases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
@@ -196,6 +203,15 @@ void EtcdLeases::schedule() {
 void EtcdLeases::beat() {
   loop_.cancel(beat_timer_);
   drop_idle();
+  if (std::none_of(leases_.begin(), leases_.end(),
+                   [](const auto& l) { return !l.second.retired; })) {
+    grant();  // the next join need not wait for it
+  }
+  if (std::all_of(leases_.begin(), leases_.end(),
+                  [](const auto& l) { return l.second.unwanted(); })) {
+    beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
+    return;
+  }
   if (stream_ == nullptr) {
     endpoint_ = link_.current();
     stream_ = link_.open(endpoint_, EtcdFlow::keep_alive, *this);
@@ -203,14 +219,23 @@ void EtcdLeases::beat() {
   // Before the first byte is written. Each lease has one under way at most.
   const Time now = loop_.now();
   for (auto& [id, lease] : leases_) {
-    if (std::exchange(lease.waiting, true)) continue;
+    if (lease.unwanted() || std::exchange(lease.waiting, true)) continue;
     lease.sent = now;
     etcdpb::LeaseKeepAliveRequest request;
     request.set_id(id);
     stream_->send(request);
   }
   loop_.cancel(late_timer_);
-  late_timer_ = loop_.at(now + Nanos(ttl_) / 6, [this] { beat_late(); });
+  late_at_ = now + Nanos(ttl_) / 6;
+  late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
+}
+
+void EtcdLeases::beat_settled() {
+  const bool waiting = std::any_of(leases_.begin(), leases_.end(),
+                                   [](const auto& lease) { return lease.second.waiting; });
+  if (waiting || late_timer_ == TimerId::none) return;
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
+  schedule();
 }
 
 void EtcdLeases::stream_message(const EtcdMessage& message) {
@@ -223,7 +248,10 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
   lease.waiting = false;
   failures_ = 0;
   if (answer.ttl() <= 0) {
-    if (lease.revoking) return;
+    if (lease.unwanted()) {
+      forget(answer.id());
+      return;
+    }
     listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
     return;
   }
@@ -232,16 +260,18 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
       lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
   lease.deadline = lease_deadline(lease.sent, ttl);
   last_sent_ = std::max(last_sent_, lease.sent);
-  const bool all_answered =
-      std::none_of(leases_.begin(), leases_.end(), [](const auto& l) { return l.second.waiting; });
-  if (all_answered) {
-    loop_.cancel(late_timer_);
-    schedule();
-  }
+  beat_settled();
   listener_.leases_renewed();
 }
 
 void EtcdLeases::beat_late() {
+  late_timer_ = TimerId::none;
+  if (loop_.now() > late_at_ + Nanos(ttl_) / 6) {
+    // It is we who are late: answers may have come that nobody has read yet.
+    late_at_ = loop_.now();
+    late_timer_ = loop_.at(late_at_ + milliseconds(20), [this] { beat_late(); });
+    return;
+  }
   const std::size_t was = endpoint_;
   stream_.reset();
   for (auto& [id, lease] : leases_) lease.waiting = false;
@@ -252,7 +282,7 @@ void EtcdLeases::beat_late() {
 void EtcdLeases::stream_ended(const EtcdVerdict& why) {
   const std::size_t was = endpoint_;
   stream_.reset();
-  loop_.cancel(late_timer_);
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
   for (auto& [id, lease] : leases_) lease.waiting = false;
   link_.failed(was, why);
   reopen_soon();

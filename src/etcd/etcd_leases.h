@@ -52,7 +52,7 @@ class EtcdLeases final : private EtcdStreamListener {
 
   std::vector<std::int64_t> all() const;
   std::chrono::milliseconds ttl() const noexcept { return ttl_; }  // as granted
-  // Of all leases, the earliest. The epoch: nothing is granted yet.
+  // Of all leases that are used, the earliest. The epoch: there is none.
   Time deadline() const;
   Time suspect_at() const noexcept;
 
@@ -65,6 +65,8 @@ class EtcdLeases final : private EtcdStreamListener {
     std::size_t keys = 0;
     bool retired = false;
     bool revoking = false;
+    // Nobody misses it: that it is over is as it should be.
+    bool unwanted() const noexcept { return revoking || (retired && keys == 0); }
   };
 
   void grant();
@@ -74,8 +76,10 @@ class EtcdLeases final : private EtcdStreamListener {
 
   void stream_message(const EtcdMessage& message) override;
   void stream_ended(const EtcdVerdict& why) override;
-  void beat();       // a keepalive for each
-  void beat_late();  // not all were answered in time
+  void beat();          // a keepalive for each
+  void beat_late();     // not all were answered in time
+  void beat_settled();  // unless somebody still waits: the next one in due time
+  void forget(std::int64_t id);
   void reopen_soon();
   void schedule();
   void fail_waiting(const Error& error);
@@ -94,6 +98,7 @@ class EtcdLeases final : private EtcdStreamListener {
   Time last_sent_{};  // of the newest keepalive that was answered
   TimerId beat_timer_ = TimerId::none;
   TimerId late_timer_ = TimerId::none;
+  Time late_at_{};
   std::minstd_rand random_{std::random_device{}()};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

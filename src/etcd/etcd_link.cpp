@@ -10,7 +10,10 @@ namespace {
 
 constexpr std::size_t kMostUnderWay = 256;
 constexpr milliseconds kLongestTry{8'000};
+// When answers come again everybody looks: not more often than this.
+constexpr milliseconds kBackPause{1'000};
 constexpr int kDeadlineExceeded = 4;
+constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
 constexpr int kUnavailable = 14;
 
@@ -21,7 +24,10 @@ EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
   parts_.atlas->foreign.resize(parts_.wire->endpoints(), false);
 }
 
-EtcdLink::~EtcdLink() { *alive_ = false; }
+EtcdLink::~EtcdLink() {
+  *alive_ = false;
+  parts_.loop->cancel(back_timer_);
+}
 
 milliseconds EtcdLink::patience() const {
   return std::min(parts_.try_timeout * (1 << std::min(slow_, 4)), kLongestTry);
@@ -46,7 +52,11 @@ void EtcdLink::pump() {
   while (under_way_ < kMostUnderWay && !queue_.empty()) {
     const auto next = std::move(queue_.front());
     queue_.pop_front();
-    send(next);
+    if (next->how.wanted && !next->how.wanted()) {
+      fail_later(next, EtcdStatus::not_sent, {kUnavailable, "given up before it was sent"});
+    } else {
+      send(next);
+    }
   }
 }
 
@@ -77,6 +87,7 @@ void EtcdLink::send(const RequestPtr& request) {
   EtcdCallOptions options;
   options.timeout = request->how.timeout.count() > 0 ? request->how.timeout : patience();
   options.token = token_;
+  request->token = token_;
   options.require_leader = request->how.fresh;
   const Time sent = parts_.loop->now();
   const std::int64_t floor = request->how.fresh ? parts_.atlas->revision : 0;
@@ -104,16 +115,18 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
   const EtcdStatus status = etcd_status(verdict);
   if (status == EtcdStatus::token_expired && !parts_.user.empty() &&
       !std::exchange(request->again, true)) {
-    token_.clear();
+    forget_token(request->token);  // unless somebody has got another meanwhile
     request->response.reset(response.New());
-    send(request);
+    queue_.push_front(request);
+    pump();
     return;
   }
   if (status == EtcdStatus::ok) {
     slow_ = 0;
     if (!check(endpoint, request->header(response), floor)) return;
   } else {
-    failed(endpoint, verdict);
+    // A short limit of its own says little about the server.
+    failed(endpoint, verdict, request->how.timeout.count() > 0 ? Time{} : sent);
   }
   request->answer(status, verdict, response, endpoint, sent);
   if (*alive) pump();
@@ -166,10 +179,17 @@ void EtcdLink::authenticated(const EtcdVerdict& verdict,
     parts_.log(LogLevel::warning,
                "the etcd cluster does not ask who its clients are: user and password are not used");
   } else {
-    for (const auto& request : waiting) fail_later(request, status, verdict);
+    // None of them was sent.
+    for (const auto& request : waiting) {
+      fail_later(request, etcd_passes(status) ? EtcdStatus::not_sent : status, verdict);
+    }
+    pump();
     return;
   }
-  for (const auto& request : waiting) send(request);
+  for (auto request = waiting.rbegin(); request != waiting.rend(); ++request) {
+    queue_.push_front(*request);
+  }
+  pump();
 }
 
 // ---- the same store?
@@ -179,7 +199,7 @@ bool EtcdLink::check(std::size_t endpoint, const etcdpb::ResponseHeader& header,
   auto& atlas = *parts_.atlas;
   if (changed_) return false;
   if (atlas.cluster == 0) atlas.cluster = header.cluster_id();
-  if (header.cluster_id() != atlas.cluster) {
+  if (header.cluster_id() != 0 && header.cluster_id() != atlas.cluster) {
     // A list of endpoints that mixes clusters, or a cluster that was built anew.
     atlas.foreign[endpoint] = true;
     if (std::all_of(atlas.foreign.begin(), atlas.foreign.end(), [](bool f) { return f; })) {
@@ -198,12 +218,17 @@ bool EtcdLink::check(std::size_t endpoint, const etcdpb::ResponseHeader& header,
     return false;
   }
   atlas.revision = std::max(atlas.revision, header.revision());
-  if (std::exchange(down_, false)) {
-    parts_.loop->defer([this, alive = alive_] {
-      if (*alive && !changed_) listener_.link_back();
-    });
-  }
+  if (std::exchange(down_, false)) back();
   return true;
+}
+
+void EtcdLink::back() {
+  if (back_timer_ != TimerId::none) return;
+  back_timer_ = parts_.loop->at(std::max(parts_.loop->now(), back_at_ + kBackPause), [this] {
+    back_timer_ = TimerId::none;
+    back_at_ = parts_.loop->now();
+    if (!changed_) listener_.link_back();
+  });
 }
 
 void EtcdLink::changed(const std::string& detail) {
@@ -219,27 +244,41 @@ void EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header)
   check(endpoint, header, 0);
 }
 
-void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict) {
+void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sent) {
   const EtcdStatus status = etcd_status(verdict);
-  const bool gone = status == EtcdStatus::lost || verdict.code == kUnavailable;
+  const bool gone = (status == EtcdStatus::lost && verdict.code != kResourceExhausted) ||
+                    verdict.code == kUnavailable;
   if (!gone) return;
   trouble_ = parts_.wire->endpoint(endpoint) + ": " + verdict.message;
-  if (verdict.code == kDeadlineExceeded) ++slow_;
-  down_ = true;
+  if (verdict.code == kDeadlineExceeded) {
+    // Many that were sent together are one sign, not many; and one sign is no outage.
+    if (sent > slow_since_) {
+      ++slow_;
+      slow_since_ = parts_.loop->now();
+    }
+    down_ |= slow_ > 1;
+  } else {
+    down_ = true;
+  }
   leave(endpoint);
+}
+
+void EtcdLink::note(std::size_t endpoint, const std::string& what) {
+  trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
 }
 
 void EtcdLink::silent(std::size_t endpoint, const std::string& what) {
   trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
   down_ = true;
   parts_.wire->renew(endpoint);
-  leave(endpoint);
+  // Also with nowhere else to go: streams hang on the old connection.
+  if (!leave(endpoint)) tell_left(endpoint);
 }
 
-void EtcdLink::leave(std::size_t endpoint) {
+bool EtcdLink::leave(std::size_t endpoint) {
   auto& atlas = *parts_.atlas;
   const std::size_t count = parts_.wire->endpoints();
-  if (endpoint != atlas.current || count < 2) return;
+  if (endpoint != atlas.current || count < 2) return false;
   std::optional<std::size_t> next;
   for (std::size_t n = 1; n < count; ++n) {
     const std::size_t candidate = (endpoint + n) % count;
@@ -250,8 +289,13 @@ void EtcdLink::leave(std::size_t endpoint) {
       break;
     }
   }
-  if (!next) return;
+  if (!next) return false;
   atlas.current = *next;
+  tell_left(endpoint);
+  return true;
+}
+
+void EtcdLink::tell_left(std::size_t endpoint) {
   parts_.loop->defer([this, alive = alive_, endpoint] {
     if (*alive) listener_.link_left(endpoint);
   });

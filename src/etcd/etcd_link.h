@@ -58,6 +58,7 @@ struct EtcdHow {
   bool urgent = false;                    // waits for no room
   bool first = false;                     // before all others that wait for room
   std::chrono::milliseconds timeout{0};   // 0: the usual
+  std::function<bool()> wanted{};         // asked before it is sent; none: it is
 };
 
 template <class Response>
@@ -93,10 +94,14 @@ class EtcdLink {
 
   // For streams: what came on them, and that they ended or stay silent.
   void heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
-  void failed(std::size_t endpoint, const EtcdVerdict& verdict);
+  void failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sent = Time{});
   void silent(std::size_t endpoint, const std::string& what);
-  // A stream was refused for its token: the next one gets another.
-  void forget_token() { token_.clear(); }
+  void note(std::size_t endpoint, const std::string& what);  // for messages
+  // A stream was refused for this token: the next one gets another.
+  const std::string& token() const noexcept { return token_; }
+  void forget_token(const std::string& used) {
+    if (used == token_) token_.clear();
+  }
   // Once we have a token, or cannot get one; inside the call if none is missing.
   void with_token(Task task);
 
@@ -108,6 +113,7 @@ class EtcdLink {
     const etcdpb::ResponseHeader& (*header)(const EtcdMessage&);
     EtcdHow how;
     bool again = false;  // with a new token
+    std::string token;   // that it was sent with
     UniqueFunction<void(EtcdStatus, const EtcdVerdict&, EtcdMessage&, std::size_t, Time)> answer;
   };
   using RequestPtr = std::shared_ptr<Record>;
@@ -119,11 +125,13 @@ class EtcdLink {
                 const EtcdVerdict& verdict, EtcdMessage& response);
   void fail_later(const RequestPtr& request, EtcdStatus status, const EtcdVerdict& verdict);
   bool needs_token() const;
+  void back();
   void authenticate();
   void authenticated(const EtcdVerdict& verdict, const etcdpb::AuthenticateResponse& response);
   bool check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor);
   void changed(const std::string& detail);
-  void leave(std::size_t endpoint);
+  bool leave(std::size_t endpoint);  // false: there is nowhere else to go
+  void tell_left(std::size_t endpoint);
   std::chrono::milliseconds patience() const;
 
   const EtcdLinkParts parts_;
@@ -134,7 +142,10 @@ class EtcdLink {
   std::vector<Task> for_token_;
   std::deque<RequestPtr> queue_;
   std::size_t under_way_ = 0;
-  int slow_ = 0;  // tries in a row that were not answered in time
+  int slow_ = 0;       // tries in a row that were not answered in time
+  Time slow_since_{};  // those that were sent before count as one
+  Time back_at_{};
+  TimerId back_timer_ = TimerId::none;
   bool down_ = false;
   bool changed_ = false;
   std::string trouble_;

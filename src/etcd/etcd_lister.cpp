@@ -33,17 +33,18 @@ void EtcdLister::serve(const std::string& prefix) {
 
 void EtcdLister::served(const std::string& prefix, std::vector<Customer>& customers,
                         EtcdReply<etcdpb::RangeResponse>& reply) {
-  const auto alive = alive_;
-  for (auto& customer : customers) {
-    customer.handler(reply);
-    if (!*alive) return;
-  }
+  // The next reading first: it must not depend on what the handlers of this one do.
   const auto desk = desks_.find(prefix);
   desk->second.busy = false;
   if (desk->second.waiting.empty()) {
     desks_.erase(desk);
-  } else if (!std::exchange(desk->second.called, true)) {
+  } else {
     serve(prefix);
+  }
+  const auto alive = alive_;
+  for (auto& customer : customers) {
+    customer.handler(reply);
+    if (!*alive) return;
   }
 }
 

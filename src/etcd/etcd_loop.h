@@ -18,7 +18,7 @@ class EtcdTag {
  public:
   virtual ~EtcdTag() = default;
   // On the strand. over: the loop has ended; nobody is to be told any more.
-  virtual void complete(bool ok, bool over) noexcept = 0;
+  virtual void complete(bool ok, bool over) = 0;
   // Asks a call that is under way to end. On the strand.
   virtual void cancel() noexcept {}
 };

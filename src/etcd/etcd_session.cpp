@@ -15,6 +15,8 @@ namespace {
 
 // Most holds and waits are shorter, and need no watch of their own key.
 constexpr milliseconds kOwnWatchDelay{100};
+// How long one member alone is waited for: all of them can be asked instead.
+constexpr milliseconds kPinnedPatience{500};
 // How long a hold whose key is gone may wait to hear whether its lease is gone, too.
 constexpr milliseconds kOwnKeyPatience{300};
 
@@ -117,11 +119,15 @@ void EtcdSession::send_join(const PlacePtr& place, Answer<Standing> answer) {
   const auto txn =
       join_txn(place->prefix, place->key,
                etcd_encode_value(parts_.label, std::chrono::system_clock::now()), place->lease);
-  link_.ask<etcdpb::TxnResponse>(EtcdCall::txn, txn, {},
+  EtcdHow how;
+  how.wanted = [place] { return !place->withdrawn; };
+  link_.ask<etcdpb::TxnResponse>(EtcdCall::txn, txn, how,
                                  [this, alive = alive_, place, answer = std::move(answer)](
                                      EtcdReply<etcdpb::TxnResponse>& reply) mutable {
                                    if (!*alive) return;
-                                   const bool served = !etcd_passes(reply.status);
+                                   // One that was given up says nothing about those behind it.
+                                   const bool served =
+                                       !etcd_passes(reply.status) || place->withdrawn;
                                    if (reply.ok()) {
                                      entered(place, reply, std::move(answer));
                                    } else {
@@ -232,6 +238,7 @@ void EtcdSession::look_pinned(const PlacePtr& place, const EtcdNews& news,
   EtcdHow how;
   how.endpoint = news.endpoint;
   how.fresh = false;
+  how.timeout = kPinnedPatience;
   link_.ask<etcdpb::RangeResponse>(
       EtcdCall::range, request, how,
       [this, alive = alive_, place, revision = news.revision,
@@ -392,7 +399,7 @@ void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
       [this, alive = alive_, place,
        handler = std::move(handler)](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) mutable {
         if (!*alive) return;
-        if (reply.ok() && reply.body.ttl() <= 0) {
+        if (reply.ok() && reply.body.ttl() < 0) {  // 0: less than a second is left
           over(Errc::session_expired, "the store has ended lease " + std::to_string(place->lease));
           return;
         }

@@ -116,7 +116,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
 
   // etcd_session_line.cpp: opening, the lease, the end, keys that nobody wants
   void begin();
-  void link_left(std::size_t endpoint) override { watches_.leave(endpoint); }
+  void link_left(std::size_t endpoint) override;
   void link_back() override;
   void link_store_changed(const std::string& detail) override;
   void leases_renewed() override;
@@ -130,6 +130,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   void sweep();
   void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
   void again(Task task);  // a little later
+  void forget_pins();
 
   // etcd_session_admin.cpp
   struct Listing;

@@ -96,9 +96,9 @@ milliseconds EtcdSession::backstop() const {
 // ---- the lease
 
 void EtcdSession::leases_renewed() {
-  if (ended_ || closing_ || leases_.all().empty()) return;
-  const Time now = loop().now();
   const Time deadline = leases_.deadline();
+  if (ended_ || closing_ || deadline == Time{}) return;
+  const Time now = loop().now();
   if (now < lease_->deadline()) {
     lease_->extend(leases_.suspect_at(), deadline);
   } else if (deadline > now) {
@@ -111,7 +111,18 @@ void EtcdSession::leases_renewed() {
 
 void EtcdSession::leases_lost(const std::string& detail) { over(Errc::session_expired, detail); }
 
+void EtcdSession::link_left(std::size_t endpoint) {
+  forget_pins();
+  watches_.leave(endpoint);
+}
+
+// After a change of member, or a gap: the cluster must be asked before anything is granted.
+void EtcdSession::forget_pins() {
+  for (const auto& [nonce, place] : places_) place->pin.reset();
+}
+
 void EtcdSession::link_back() {
+  forget_pins();
   if (ready_ && !ended_ && !closing_) listener_.session_resumed();
 }
 

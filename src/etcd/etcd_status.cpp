@@ -38,8 +38,8 @@ EtcdStatus etcd_status(const EtcdVerdict& verdict) noexcept {
     case kPermissionDenied:
       return EtcdStatus::refused;
     case kResourceExhausted:
-      // Too many requests, or no space: said before anything happened.
-      return EtcdStatus::not_sent;
+      // Out of space is said after a transaction was applied, too; too many requests is not.
+      return says(verdict, "too many requests") ? EtcdStatus::not_sent : EtcdStatus::lost;
     case kUnavailable:
       // Refused at the door by a server that knows it has no leader ("hasleader").
       return says(verdict, "no leader") ? EtcdStatus::not_sent : EtcdStatus::lost;

@@ -10,7 +10,9 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kCreateTimeout{2'000};
+constexpr milliseconds kPinnedPatience{500};
 constexpr milliseconds kRefusedPause{1'000};
+constexpr int kMostRefusals = 3;
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{2'000};
 }  // namespace
@@ -75,6 +77,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
       opening_ = false;
       if (stream_ != nullptr || pause_ != TimerId::none) return;
       endpoint_ = owner_.link_.current();
+      token_ = owner_.link_.token();
       stream_ = owner_.link_.open(endpoint_, EtcdFlow::watch, *this);
       for (const std::int64_t id : ids_) {
         if (const auto watch = owner_.find(id)) create(*watch);
@@ -82,7 +85,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     });
   }
 
-  void create(const Watch& watch) {
+  void create(Watch& watch) {
     etcdpb::WatchRequest request;
     auto& create = *request.mutable_create_request();
     create.set_key(watch.want.key);
@@ -91,8 +94,9 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
                                     : etcdpb::WatchCreateRequest::NOPUT);
     if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
     stream_->send(request);
-    pending_.emplace(watch.id, owner_.loop_.now());
-    refresh_timer();
+    watch.looking = 0;  // what an earlier look finds says nothing about this one
+    pending_.insert(watch.id);
+    if (timer_ == TimerId::none) refresh_timer();
   }
 
   void refresh_timer() {
@@ -109,6 +113,10 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   void stream_message(const EtcdMessage& message) override {
     const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
     owner_.link_.heard(endpoint_, response.header());
+    if (response.canceled() && response.watch_id() < 0) {
+      refused(response.cancel_reason());
+      return;
+    }
     const auto watch =
         ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
     if (pending_.erase(response.watch_id()) > 0) refresh_timer();
@@ -118,6 +126,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
       return;
     }
     failures_ = 0;
+    refusals_ = 0;
     if (response.created()) {
       owner_.created(watch, response.header().revision());
       return;
@@ -129,30 +138,44 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     }
   }
 
-  void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
-    const bool denied = response.cancel_reason().find("permission denied") != std::string::npos ||
-                        response.cancel_reason().find("auth") != std::string::npos;
-    if (denied && !std::exchange(watch->denied, true)) {
-      // Most likely the stream's token has run out, which only new watches notice.
-      owner_.link_.forget_token();
+  // A watch was refused; servers do not say which. Most likely the stream's token has run out,
+  // which only new watches notice.
+  void refused(const std::string& why) {
+    owner_.link_.forget_token(token_);
+    if (++refusals_ < kMostRefusals) {
       renew(false);
       return;
     }
-    // Compacted, refused, or no reason at all: never taken for a deletion. Whoever waits looks, and
-    // watches again; puts are watched for from now on.
-    if (response.compact_revision() == 0) {
-      owner_.pause(watch);
+    // Whoever waits looks, and is told why by that; in a while, or it would go round and round.
+    owner_.link_.note(endpoint_, "a watch was refused: " + why);
+    refusals_ = 0;
+    stream_.reset();
+    pending_.clear();
+    owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
+    const auto ids = ids_;
+    for (const std::int64_t id : ids) {
+      if (const auto watch = owner_.find(id)) owner_.pause(watch);
+    }
+  }
+
+  // Compacted, or no reason at all: never taken for a deletion. Whoever waits looks, and watches
+  // again; puts are watched for from now on.
+  void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
+    if (response.cancel_reason().find("permission") != std::string::npos ||
+        response.cancel_reason().find("auth") != std::string::npos) {
+      refused(response.cancel_reason());
     } else if (watch->on_put) {
-      watch->covered = 0;
-      create(*watch);
-    } else {
+      owner_.begin_anew(watch);
+    } else if (response.compact_revision() != 0) {
       owner_.fire(watch, {});
+    } else {
+      owner_.pause(watch);
     }
   }
 
   void stream_ended(const EtcdVerdict& why) override {
     owner_.link_.failed(endpoint_, why);
-    if (etcd_status(why) == EtcdStatus::token_expired) owner_.link_.forget_token();
+    if (etcd_status(why) == EtcdStatus::token_expired) owner_.link_.forget_token(token_);
     renew(true);
   }
 
@@ -160,7 +183,9 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   std::unique_ptr<EtcdStream> stream_;
   std::size_t endpoint_ = 0;
   std::set<std::int64_t> ids_;
-  std::map<std::int64_t, Time> pending_;  // create requests that are not answered
+  std::set<std::int64_t> pending_;  // create requests that are not answered
+  std::string token_;               // that the stream was opened with
+  int refusals_ = 0;                // in a row
   bool opening_ = false;
   int failures_ = 0;
   TimerId timer_ = TimerId::none;
@@ -245,18 +270,28 @@ void EtcdWatches::begin(const WatchPtr& watch) {
   lanes_.back()->add(watch);
 }
 
-// Refused: what comes of it is not worth hurrying for, or it would go round and round.
+// Refused: what comes of it is not worth hurrying for.
 void EtcdWatches::pause(const WatchPtr& watch) {
-  std::exchange(watch->lane, nullptr)->remove(*watch);
+  if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watch->covered = 0;
   watch->timer = loop_.at(loop_.now() + kRefusedPause, [this, watch] {
     watch->timer = TimerId::none;
     if (watch->on_put) {
-      begin(watch);
+      begin_anew(watch);
     } else {
       fire(watch, {});
     }
   });
+}
+
+// Under another number: the server still knows the old one.
+void EtcdWatches::begin_anew(const WatchPtr& watch) {
+  if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
+  watches_.erase(watch->id);
+  watch->id = next_++;
+  watch->covered = 0;
+  watches_.emplace(watch->id, watch);
+  begin(watch);
 }
 
 void EtcdWatches::unwatch(WatchId id) {
@@ -296,6 +331,7 @@ void EtcdWatches::created(const WatchPtr& watch, std::int64_t revision) {
     watch->covered = watch->want.known;  // nothing has happened since
     return;
   }
+  watch->looking = revision;
   look(watch, revision, true);
 }
 
@@ -311,11 +347,12 @@ void EtcdWatches::look(const WatchPtr& watch, std::int64_t revision, bool pinned
     request.set_serializable(true);
     how.endpoint = watch->lane->endpoint();
     how.fresh = false;
+    how.timeout = kPinnedPatience;
   }
   link_.ask<etcdpb::RangeResponse>(
       EtcdCall::range, request, how,
       [this, alive = alive_, watch, revision, pinned](EtcdReply<etcdpb::RangeResponse>& reply) {
-        if (!*alive || !watches_.contains(watch->id) || watch->covered != 0) return;
+        if (!*alive || !watches_.contains(watch->id) || watch->looking != revision) return;
         if (!reply.ok() && pinned) {
           look(watch, revision, false);
           return;

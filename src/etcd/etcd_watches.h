@@ -74,7 +74,7 @@ class EtcdWatches {
     TimerId timer = TimerId::none;  // not begun yet
     std::int64_t covered = 0;       // everything after this is, or will be, heard; 0: nothing is
     bool begun = false;
-    bool denied = false;
+    std::int64_t looking = 0;  // the look under way is for the watch that began at this revision
     bool resumed = false;
   };
   using WatchPtr = std::shared_ptr<Watch>;
@@ -86,6 +86,7 @@ class EtcdWatches {
   void fire(const WatchPtr& watch, const EtcdNews& news);
   void forget(const WatchPtr& watch);
   void pause(const WatchPtr& watch);
+  void begin_anew(const WatchPtr& watch);
   WatchPtr find(std::int64_t id) const;
 
   Loop& loop_;

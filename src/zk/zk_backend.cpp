@@ -45,8 +45,9 @@ class ZkBackend final : public Backend {
   Loop& loop() noexcept override { return loop_; }
   std::string where() const override { return "zk " + address_.hosts + root_; }
   void stop() noexcept override {
+    const bool inside = loop_.on_thread();
     loop_.stop();
-    if (!loop_.on_thread()) opening_.reset();  // nobody takes it any more
+    if (!inside) opening_.reset();  // nobody takes it any more
   }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
