@@ -101,6 +101,7 @@ std::vector<std::string> EtcdStore::useful_hosts() const {
     return std::pair(a.first.leads(), a.first.term) > std::pair(b.first.leads(), b.first.term);
   });
   std::vector<std::string> hosts;
+  hosts.reserve(all.size());
   for (auto& [now, host] : all) hosts.push_back(std::move(host));
   return hosts;
 }
