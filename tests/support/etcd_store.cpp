@@ -145,6 +145,12 @@ bool EtcdStore::reads(const std::string& host, std::chrono::milliseconds limit) 
   return ask(host, {"/v3/kv/range", kNothing}, limit).has_value();
 }
 
+std::uint64_t EtcdStore::hash(const std::string& host) {
+  const auto answer = ask(host, {"/v3/maintenance/hash", "{}"}, kOneAsk);
+  if (!answer) throw std::runtime_error("etcd: " + host + " has no hash");
+  return static_cast<std::uint64_t>(number(Json::parse(*answer), "hash"));
+}
+
 void EtcdStore::defragment(const std::string& host) {
   if (!ask(host, {"/v3/maintenance/defragment", "{}"}, kLongest)) {
     throw std::runtime_error("etcd: " + host + " does not defragment");
