@@ -41,7 +41,7 @@ void openssl(const std::string& dir, const std::string& what) {
 
 TestCertificates::TestCertificates() {
   std::ofstream(dir_ / "conf") << kConfiguration;
-  std::ofstream(dir_ / "index");
+  std::ofstream(dir_ / "index") << "";
   make_ca("ca");
   make_ca("other");
   const std::string here = "IP:127.0.0.1,DNS:localhost";

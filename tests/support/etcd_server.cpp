@@ -81,6 +81,7 @@ void EtcdCluster::prepare() {
   links_.reset();
   servers_.clear();
   std::vector<std::uint16_t> ports;
+  ports.reserve(static_cast<std::size_t>(size()));
   for (int i = 0; i < size(); ++i) {
     ports.push_back(servers_.emplace_back(std::make_unique<Server>())->peer.port());
   }

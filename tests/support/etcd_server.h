@@ -120,6 +120,8 @@ class EtcdCluster : public EtcdStore {
   // Watches of all streams.
   std::int64_t watchers(int i) const;
 
+  // Of what it has: the same at servers that are in step.
+  std::uint64_t hash(int i) { return EtcdStore::hash(ask_host(i)); }
   // Frees what compact() left in the file. It answers nobody meanwhile.
   void defragment(int i) { EtcdStore::defragment(ask_host(i)); }
   // With the client's certificate if there is TLS, as nobody in particular: add "--user=root:...".

@@ -101,6 +101,7 @@ std::vector<std::string> EtcdStore::useful_hosts() const {
     return std::pair(a.first.leads(), a.first.term) > std::pair(b.first.leads(), b.first.term);
   });
   std::vector<std::string> hosts;
+  hosts.reserve(all.size());
   for (auto& [now, host] : all) hosts.push_back(std::move(host));
   return hosts;
 }
@@ -142,6 +143,12 @@ std::optional<EtcdStatus> EtcdStore::status(const std::string& host,
 
 bool EtcdStore::reads(const std::string& host, std::chrono::milliseconds limit) {
   return ask(host, {"/v3/kv/range", kNothing}, limit).has_value();
+}
+
+std::uint64_t EtcdStore::hash(const std::string& host) {
+  const auto answer = ask(host, {"/v3/maintenance/hash", "{}"}, kOneAsk);
+  if (!answer) throw std::runtime_error("etcd: " + host + " has no hash");
+  return static_cast<std::uint64_t>(number(Json::parse(*answer), "hash"));
 }
 
 void EtcdStore::defragment(const std::string& host) {

@@ -98,6 +98,8 @@ class EtcdStore {
       const std::string& host, std::chrono::milliseconds limit = std::chrono::seconds(2));
   // It takes part in the cluster: what it reads is what the others have agreed upon.
   bool reads(const std::string& host, std::chrono::milliseconds limit = std::chrono::seconds(1));
+  // Of all keys with their history: the same at servers that have applied the same.
+  std::uint64_t hash(const std::string& host);
   // Frees what compact() left in its file. It answers nobody meanwhile.
   void defragment(const std::string& host);
   // The leader gives up in favour of this member.

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+
 #include <iostream>
 #include <string>
 
@@ -28,6 +30,16 @@ class EtcdSupport : public ::testing::Test {
     if (!etcd_installed()) GTEST_SKIP() << "no etcd on this machine";
   }
 };
+
+TEST(EtcdEnvironment, NamesServersThatRunAlready) {
+  const char* given = ::getenv("BATON_TEST_ETCD");
+  const std::string before = given != nullptr ? given : "";
+  ::setenv("BATON_TEST_ETCD", "127.0.0.1:2379,127.0.0.1:2381", 1);
+  EXPECT_EQ(etcd_from_environment(), "127.0.0.1:2379,127.0.0.1:2381");
+  ::setenv("BATON_TEST_ETCD", "", 1);
+  EXPECT_EQ(etcd_from_environment(), std::nullopt);
+  ::setenv("BATON_TEST_ETCD", before.c_str(), 1);
+}
 
 TEST_F(EtcdSupport, ASingleServerStartsAndAnswers) {
   EtcdCluster etcd;
@@ -181,10 +193,13 @@ TEST_F(EtcdSupport, ThreeServersAgree) {
   say_start_time(etcd);
   const int leader = etcd.leader();
   EXPECT_NE(etcd.a_follower(), leader);
+  const auto empty = etcd.hash(0);
   etcd.put("a", "1");
   etcd.wait_synced();
+  EXPECT_NE(etcd.hash(0), empty);
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(etcd.serving(i));
+    EXPECT_EQ(etcd.hash(i), etcd.hash(0));
     EXPECT_EQ(etcd.status(i).value().revision, 2);
     EXPECT_EQ(etcd.status(i).value().leader, etcd.status(leader).value().member);
     EXPECT_EQ(etcd.status(i).value().cluster, etcd.status(leader).value().cluster);
