@@ -3,6 +3,7 @@
 #include "common/signal_shield.h"
 #include "etcd/baton_etcd_wire.pb.h"
 
+#include <arpa/inet.h>
 #include <grpc/support/time.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -264,8 +265,12 @@ std::vector<EtcdEndpoint> make_etcd_endpoints(
     const bool v6 = endpoint.host.find(':') != std::string::npos;
     const std::string name =
         (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
-    const auto make = [name, credentials, arguments] {
-      return grpc::CreateCustomChannel("dns:///" + name, credentials, arguments);
+    in_addr v4_address{};
+    const bool v4 = inet_pton(AF_INET, endpoint.host.c_str(), &v4_address) == 1;
+    // Addresses need no resolver.
+    const std::string target = (v4 ? "ipv4:" : v6 ? "ipv6:" : "dns:///") + name;
+    const auto make = [target, credentials, arguments] {
+      return grpc::CreateCustomChannel(target, credentials, arguments);
     };
     made.push_back({name, make(), make});
   }
