@@ -56,9 +56,12 @@ TEST_F(EtcdSharedChannel, WhatMakesNoSenseIsRefused) {
   EXPECT_TRUE(refused(baton::EtcdChannel(nullptr)));
   EXPECT_TRUE(refused({channel, "no-slash"}));
   EXPECT_TRUE(refused({channel, "/a//b"}));
-  baton::ClientOptions with_tls;
-  with_tls.tls.ca_file = "ca.pem";
-  EXPECT_TRUE(refused({channel, ""}, with_tls));
+  for (auto file :
+       {&baton::TlsOptions::ca_file, &baton::TlsOptions::cert_file, &baton::TlsOptions::key_file}) {
+    baton::ClientOptions with_tls;
+    with_tls.tls.*file = "some.pem";
+    EXPECT_TRUE(refused({channel, ""}, with_tls));
+  }
 }
 
 }  // namespace
