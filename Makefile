@@ -7,7 +7,7 @@ DURATION ?= 20m
 .PHONY: help demo test sanitize bench soak format lint install clean build-dev build-release
 
 help:
-	@echo 'make demo       see it work (installs what is missing, builds, plays on one machine); STORE=zk: on a server'
+	@echo 'make demo       see it work (installs what is missing, builds, plays on one machine); STORE=zk or etcd: on a server'
 	@echo 'make test       build and run all tests'
 	@echo 'make sanitize   the same under ASan+UBSan and TSan'
 	@echo 'make bench      measure; soak: long runs (DURATION=20m); lint, format; install PREFIX=...; clean'

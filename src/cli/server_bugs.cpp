@@ -7,24 +7,46 @@ namespace baton::cli {
 
 namespace {
 
-// Fixed in 3.4.<fixed34> and 3.5.<fixed35>; 0: that line never had it, or we do not know.
+// The first release of each line that has the fix; 0: the line never had the bug, or we know of no
+// release. Taken from upstream's change logs and issues.
 struct EtcdBug {
   int fixed34;
   int fixed35;
+  int fixed36;
   const char* text;
 };
 
 constexpr EtcdBug kEtcdBugs[] = {
-    {0, 3, "data can differ between members after a crash under load (3.5.0 to 3.5.2)"},
-    {25, 0, "a watch can go back in time (etcd#15271, fixed in 3.4.25)"},
-    {31, 13,
-     "a paused former leader can revoke a live lease: a holder can lose its lock early, and only "
-     "the token protects then (etcd#15247, fixed in 3.4.31 and 3.5.13)"},
-    {31, 0, "watch events can be lost (etcd#17529, fixed in 3.4.31)"},
-    {32, 0,
-     "the revision can decrease after a crash in a compaction (etcd#17780, fixed in 3.4.32)"},
-    {38, 0, "a renewal can be confirmed for a revoked lease (etcd#20813, fixed in 3.4.38)"},
+    {0, 3, 0, "data can differ between members after a crash under load (3.5.0 to 3.5.2)"},
+    {25, 8, 0, "a watch can go back in time (etcd#15271, fixed in 3.4.25 and 3.5.8)"},
+    {31, 13, 0,
+     "a leader that was paused and comes back can revoke a live lease: a holder can lose its lock "
+     "early, and only the token protects then (etcd#15247, fixed in 3.4.31 and 3.5.13)"},
+    {31, 13, 0, "watch events can be lost (etcd#17529, fixed in 3.4.31 and 3.5.13)"},
+    {32, 14, 0,
+     "the revision can decrease after a crash in a compaction: tokens can repeat (etcd#17780, "
+     "fixed "
+     "in 3.4.32 and 3.5.14)"},
+    {34, 16, 0,
+     "a watch can lose a deletion to a compaction (etcd#18089, fixed in 3.4.34 and 3.5.16)"},
+    {36, 0, 0, "watch events can be lost (etcd#19179, fixed in 3.4.36)"},
+    {38, 24, 5,
+     "a renewal can be confirmed for a lease that is revoked (etcd#20590; 3.4.38, 3.5.24 and 3.6.5 "
+     "have the fix)"},
 };
+
+int fixed_in(const EtcdBug& bug, int minor) {
+  switch (minor) {
+    case 4:
+      return bug.fixed34;
+    case 5:
+      return bug.fixed35;
+    case 6:
+      return bug.fixed36;
+    default:
+      return 0;
+  }
+}
 
 std::array<int, 3> parse_version(const std::string& text) {
   std::array<int, 3> out{-1, -1, -1};
@@ -45,10 +67,12 @@ std::vector<std::string> known_bugs(std::string_view backend, std::string_view v
   const auto [major, minor, patch] = parse_version(std::string(version));
   if (backend == "etcd" && major == 3) {
     for (const EtcdBug& bug : kEtcdBugs) {
-      const int fixed = minor == 4 ? bug.fixed34 : minor == 5 ? bug.fixed35 : 0;
-      if (patch < fixed) out.emplace_back(bug.text);
+      if (patch < fixed_in(bug, minor)) out.emplace_back(bug.text);
     }
     if (minor < 4) out.emplace_back("versions before 3.4 are not supported");
+    if (minor == 4) {
+      out.emplace_back("the line 3.4 is no longer maintained (3.4.45 was its last release)");
+    }
   }
   if (backend == "zk" && major == 3) {
     if (minor < 5) out.emplace_back("versions before 3.5 are not supported");

@@ -37,13 +37,17 @@ Result<std::unique_ptr<Backend>> make_backend(const StoreUrl& url, const Backend
 #ifdef BATON_WITH_ZK
       return internal::make_zk_backend(url, options);
 #else
-      return Error(Errc::unsupported, "connect: this build of baton has no ZooKeeper store");
+      return Error(
+          Errc::unsupported,
+          "connect: this build of baton has no ZooKeeper store; build it with -DBATON_WITH_ZK=ON");
 #endif
     case StoreKind::etcd:
 #ifdef BATON_WITH_ETCD
       return internal::make_etcd_backend(url, options);
 #else
-      return Error(Errc::unsupported, "connect: this build of baton has no etcd store");
+      return Error(
+          Errc::unsupported,
+          "connect: this build of baton has no etcd store; build it with -DBATON_WITH_ETCD=ON");
 #endif
   }
   return Error(Errc::invalid_argument, "connect: unknown store");
@@ -52,7 +56,8 @@ Result<std::unique_ptr<Backend>> make_backend(const StoreUrl& url, const Backend
 Result<std::unique_ptr<Backend>> make_backend(const EtcdChannel& channel,
                                               const BackendOptions& options) {
 #ifdef BATON_WITH_ETCD
-  if (!options.tls.ca_file.empty() || !options.tls.cert_file.empty()) {
+  if (!options.tls.ca_file.empty() || !options.tls.cert_file.empty() ||
+      !options.tls.key_file.empty()) {
     return Error(Errc::invalid_argument,
                  "connect: TLS files are given, but the channel is made already");
   }
@@ -60,7 +65,9 @@ Result<std::unique_ptr<Backend>> make_backend(const EtcdChannel& channel,
 #else
   static_cast<void>(channel);
   static_cast<void>(options);
-  return Error(Errc::unsupported, "connect: this build of baton has no etcd store");
+  return Error(
+      Errc::unsupported,
+      "connect: this build of baton has no etcd store; build it with -DBATON_WITH_ETCD=ON");
 #endif
 }
 

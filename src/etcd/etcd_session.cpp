@@ -1,5 +1,5 @@
-// Tickets; etcd_session_line.cpp has the lease and the end, etcd_session_admin.cpp the operators'
-// calls.
+// Tickets; etcd_session_watch.cpp has what is watched, etcd_session_line.cpp the lease and the end,
+// etcd_session_admin.cpp the operators' calls.
 #include "etcd/etcd_session.h"
 
 #include "etcd/etcd_path.h"
@@ -13,12 +13,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Most holds and waits are shorter, and need no watch of their own key.
-constexpr milliseconds kOwnWatchDelay{100};
 // How long one member alone is waited for: all of them can be asked instead.
 constexpr milliseconds kPinnedPatience{500};
-// How long a hold whose key is gone may wait to hear whether its lease is gone, too.
-constexpr milliseconds kOwnKeyPatience{300};
 
 void compare_created(etcdpb::TxnRequest& txn, const std::string& key, std::int64_t revision) {
   auto& compare = *txn.add_compare();
@@ -382,73 +378,6 @@ void EtcdSession::remove(const PlacePtr& place, Answer<Done> answer) {
         forget(place);
         answer(Done{found || place->removal_in_doubt || place->token == 0});
       });
-}
-
-// ---- watches
-
-// Alone, or with its lease? Then it is the session that is over.
-void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
-  etcdpb::LeaseTimeToLiveRequest request;
-  request.set_id(place->lease);
-  EtcdHow how;
-  how.fresh = false;
-  how.urgent = true;
-  how.timeout = kOwnKeyPatience;
-  link_.ask<etcdpb::LeaseTimeToLiveResponse>(
-      EtcdCall::lease_time_to_live, request, how,
-      [this, alive = alive_, place,
-       handler = std::move(handler)](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) mutable {
-        if (!*alive) return;
-        if (reply.ok() && reply.body.ttl() < 0) {  // 0: less than a second is left
-          over(Errc::session_expired, "the store has ended lease " + std::to_string(place->lease));
-          return;
-        }
-        if (place->sign != nullptr) place->sign->set();
-        handler(WatchEvent::look);
-      });
-}
-
-WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
-                           WatchHandler handler) {
-  EtcdWatches::Want want;
-  const std::string where = prefix(name);
-  const auto id = etcd_parse_entry_id(ticket.id);
-  want.key = where + (id ? id->suffix : ticket.id);
-  want.created = static_cast<std::int64_t>(ticket.rank);
-  if (ticket.ours) {
-    // My own. A watch from a known revision is served late, by 100 ms at most, and needs no look.
-    const auto mine = places_.find(*ticket.ours);
-    const auto place = mine == places_.end() ? nullptr : mine->second;
-    want.known = place == nullptr ? want.created : std::max(place->seen, want.created);
-    want.from_known = true;
-    want.delay = Nanos(kOwnWatchDelay);
-    return watches_.watch(
-        std::move(want), [this, place, handler = std::move(handler)](const EtcdNews& news) mutable {
-          if (place != nullptr) place->pin.reset();  // the cluster must say what is true now
-          if (place != nullptr && news.gone) {
-            own_key_gone(place, std::move(handler));
-          } else {
-            handler(WatchEvent::look);
-          }
-        });
-  }
-  PlacePtr waiter;
-  if (what.waiter) {
-    if (const auto place = places_.find(*what.waiter); place != places_.end()) {
-      waiter = place->second;
-      want.known = waiter->seen;
-    }
-  }
-  return watches_.watch(std::move(want),
-                        [waiter, handler = std::move(handler)](const EtcdNews& news) mutable {
-                          if (waiter != nullptr && news.pinned &&
-                              news.revision >= static_cast<std::int64_t>(waiter->token)) {
-                            waiter->pin = news;
-                          }
-                          // Never "gone means mine": the watch of our own key is another watcher,
-                          // and etcd keeps no order between two.
-                          handler(WatchEvent::look);
-                        });
 }
 
 }  // namespace baton::internal

@@ -111,8 +111,10 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   void look_pinned(const PlacePtr& place, const EtcdNews& news, Answer<Standing> answer);
   void remove(const PlacePtr& place, Answer<Done> answer);
   void flush_gone(const PlacePtr& place);
-  void own_key_gone(const PlacePtr& place, WatchHandler handler);
   void forget(const PlacePtr& place);
+
+  // etcd_session_watch.cpp
+  void own_key_gone(const PlacePtr& place, WatchHandler handler);
 
   // etcd_session_line.cpp: opening, the lease, the end, keys that nobody wants
   void begin();

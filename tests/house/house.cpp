@@ -28,7 +28,7 @@ const std::map<std::string, std::vector<std::string>> kThirdParty{
     {"src/memory", {}},
     {"src/file", {}},
     {"src/zk", {"zookeeper/"}},
-    {"src/etcd", {"grpc", "google/protobuf/", "wire.pb.h", "etcd/wire.pb.h", "wire.grpc.pb.h"}},
+    {"src/etcd", {"grpc/", "grpcpp/", "google/protobuf/", "openssl/"}},
     {"src/connect", {}},
     {"src/cli", {"CLI/", "nlohmann/", "spdlog/"}}};
 
@@ -111,9 +111,12 @@ TEST(House, TheTableBites) {
   EXPECT_TRUE(asks("src/file", "spdlog/spdlog.h"));
   EXPECT_TRUE(asks("src/cli", "common/client_impl.h"));
   EXPECT_TRUE(asks("src/zk", "nlohmann/json.hpp"));
+  EXPECT_TRUE(asks("src/etcd", "zookeeper/zookeeper.h"));
+  EXPECT_TRUE(asks("src/zk", "openssl/ssl.h"));
   EXPECT_FALSE(asks("include", "vector"));
   EXPECT_FALSE(asks("include", "baton/lock.h"));
   EXPECT_FALSE(asks("src/file", "common/session.h"));
+  EXPECT_FALSE(asks("src/etcd", "grpcpp/channel.h"));
   EXPECT_FALSE(asks("src/connect", "file/file_backend.h"));
   EXPECT_FALSE(asks("src/cli", "CLI/CLI.hpp"));
 }

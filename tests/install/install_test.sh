@@ -10,6 +10,29 @@ fail() { echo "FAILED: $*" >&2; exit 1; }
 
 library_dir() { dirname "$(find "$prefix" -name 'libbaton.*' | head -1)"; }
 
+by_find_package() {  # DIR
+  rm -rf "$1"
+  "$cmake" -S "$here/consumer" -B "$1" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$flags"
+  "$cmake" --build "$1"
+  LD_LIBRARY_PATH=$(library_dir) "$1/consumer"
+}
+
+by_pkg_config() {  # DIR
+  rm -rf "$1" && mkdir -p "$1"
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name baton.pc)")
+  export PKG_CONFIG_PATH
+  pkg-config --exists --print-errors baton
+  static=
+  [ -n "$(find "$prefix" -name 'libbaton.so')" ] || static=--static
+  # shellcheck disable=SC2046,SC2086
+  "$cxx" -std=c++20 $flags $(pkg-config --cflags baton) "$here/consumer/main.cpp" \
+    -o "$1/consumer" $(pkg-config $static --libs baton)
+  LD_LIBRARY_PATH=$(library_dir) "$1/consumer"
+  version=$(sed -n 's/^#define BATON_VERSION_STRING "\(.*\)"/\1/p' "$source/include/baton/version.h")
+  [ "$(pkg-config --modversion baton)" = "$version" ] || fail "baton.pc has another version"
+}
+
 case $step in
   prefix)
     rm -rf "$prefix"
@@ -26,33 +49,24 @@ case $step in
       fail "these files name the build tree"
     fi
     ;;
-  find_package)
-    rm -rf "$work/find_package"
-    "$cmake" -S "$here/consumer" -B "$work/find_package" -DCMAKE_PREFIX_PATH="$prefix" \
-      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$flags"
-    "$cmake" --build "$work/find_package"
-    LD_LIBRARY_PATH=$(library_dir) "$work/find_package/consumer"
-    ;;
-  pkg_config)
-    rm -rf "$work/pkg_config" && mkdir -p "$work/pkg_config"
-    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name baton.pc)")
-    export PKG_CONFIG_PATH
-    pkg-config --exists --print-errors baton
-    static=
-    [ -n "$(find "$prefix" -name 'libbaton.so')" ] || static=--static
-    # shellcheck disable=SC2046,SC2086
-    "$cxx" -std=c++20 $flags $(pkg-config --cflags baton) "$here/consumer/main.cpp" \
-      -o "$work/pkg_config/consumer" $(pkg-config $static --libs baton)
-    LD_LIBRARY_PATH=$(library_dir) "$work/pkg_config/consumer"
-    version=$(sed -n 's/^#define BATON_VERSION_STRING "\(.*\)"/\1/p' "$source/include/baton/version.h")
-    [ "$(pkg-config --modversion baton)" = "$version" ] || fail "baton.pc has another version"
-    ;;
+  find_package) by_find_package "$work/find_package" ;;
+  pkg_config) by_pkg_config "$work/pkg_config" ;;
   subdirectory)
     rm -rf "$work/subdirectory"
+    # As a static library: that one leaves its private dependencies to the program.
     "$cmake" -S "$here/subdirectory" -B "$work/subdirectory" -DBATON_TREE="$source" \
-      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$flags -O0" -DBATON_BUILD_CLI=OFF
+      -DBUILD_SHARED_LIBS=OFF -DBATON_BUILD_CLI=OFF -DCMAKE_CXX_COMPILER="$cxx" \
+      -DCMAKE_CXX_FLAGS="$flags -O0"
     "$cmake" --build "$work/subdirectory" --target consumer --parallel 2
     "$work/subdirectory/consumer"
+    ;;
+  static)  # what was built there, installed: find_package and pkg-config must name what it needs
+    prefix=$work/static-prefix
+    rm -rf "$prefix"
+    "$cmake" --install "$work/subdirectory/baton" --prefix "$prefix" > "$work/static-install.log"
+    [ -n "$(find "$prefix" -name 'libbaton.a')" ] || fail "no static library"
+    by_find_package "$work/static-find_package"
+    by_pkg_config "$work/static-pkg_config"
     ;;
   *) fail "unknown step $step" ;;
 esac

@@ -1,8 +1,17 @@
 // A program outside the tree: uses what README shows, and nothing but the installed headers.
 #include <baton/baton.h>
+#include <baton/etcd_channel.h>
 #include <baton/testing.h>
 
 #include <cstdio>
+
+// No header of gRPC is needed to pass a channel on.
+bool a_null_channel_is_refused() {
+  const std::shared_ptr<grpc::Channel> none;
+  const auto client = baton::Client::try_connect(baton::EtcdChannel(none, "/app"));
+  return !client && (client.error().errc() == baton::Errc::invalid_argument ||
+                     client.error().errc() == baton::Errc::unsupported);
+}
 
 int main() {
   auto client = baton::Client::connect("memory:consumer");
@@ -14,5 +23,5 @@ int main() {
   baton::testing::MemoryStore store("consumer-broken");
   std::printf("baton %s token %llu\n", BATON_VERSION_STRING,
               static_cast<unsigned long long>(lock.token()));
-  return good && baton::is_valid_name("a/b") ? 0 : 1;
+  return good && baton::is_valid_name("a/b") && a_null_channel_is_refused() ? 0 : 1;
 }
