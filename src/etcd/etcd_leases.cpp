@@ -63,6 +63,15 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
                             : reply.error("grant a lease"));
     return;
   }
+  if (closing_) {
+    // Asked for before the end: nobody wants it any more.
+    etcdpb::LeaseRevokeRequest request;
+    request.set_id(reply.body.id());
+    EtcdHow how;
+    how.urgent = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(EtcdCall::lease_revoke, request, how, [](auto&) {});
+    return;
+  }
   Lease lease;
   lease.ttl = std::min<seconds>(seconds(reply.body.ttl()), std::chrono::hours(24 * 366));
   lease.deadline = lease_deadline(reply.sent, lease.ttl);
@@ -137,14 +146,12 @@ void EtcdLeases::drop_idle() {
       lease.retired = true;
       --active;
     }
-    if (lease.retired) {
-      revoke(id);
-      return;  // one at a time: it changes the map
-    }
+    if (lease.retired) revoke(id);
   }
 }
 
 void EtcdLeases::revoke_all(Answer<Done> answer) {
+  closing_ = true;
   loop_.cancel(beat_timer_);
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
   stream_.reset();
@@ -157,7 +164,9 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
   goodbye->left = leases_.size();
   goodbye->answer = std::move(answer);
   if (goodbye->left == 0) {
-    loop_.defer([goodbye] { goodbye->answer(Done{}); });
+    loop_.defer([goodbye, alive = alive_] {
+      if (*alive) goodbye->answer(Done{});
+    });
     return;
   }
   const auto ids = all();
@@ -173,7 +182,8 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
         EtcdCall::lease_revoke, request, how,
         [this, alive, goodbye, id,
          self = weak.lock()](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
-          if (etcd_passes(reply.status) && *alive && self != nullptr) {
+          if (!*alive) return;
+          if (etcd_passes(reply.status) && self != nullptr) {
             loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
             return;
           }
@@ -240,8 +250,8 @@ void EtcdLeases::beat_settled() {
 
 void EtcdLeases::stream_message(const EtcdMessage& message) {
   const auto& answer = static_cast<const etcdpb::LeaseKeepAliveResponse&>(message);
-  const auto alive = alive_;
-  link_.heard(endpoint_, answer.header());
+  // Another cluster does not know our leases, which says nothing about them.
+  if (!link_.heard(endpoint_, answer.header())) return;
   const auto found = leases_.find(answer.id());
   if (found == leases_.end() || !found->second.waiting) return;
   Lease& lease = found->second;

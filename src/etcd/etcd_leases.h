@@ -91,6 +91,7 @@ class EtcdLeases final : private EtcdStreamListener {
   std::map<std::int64_t, Lease> leases_;
   std::chrono::milliseconds ttl_{};
   bool granting_ = false;
+  bool closing_ = false;
   std::vector<Answer<std::int64_t>> waiting_;
   std::unique_ptr<EtcdStream> stream_;
   std::size_t endpoint_ = 0;

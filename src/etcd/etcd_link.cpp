@@ -17,6 +17,11 @@ constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
 constexpr int kUnavailable = 14;
 
+// Said to whoever comes without a token, where users are turned on.
+bool asks_who(const EtcdVerdict& verdict) {
+  return verdict.message.find("user name is empty") != std::string::npos;
+}
+
 }  // namespace
 
 EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
@@ -113,7 +118,7 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
   const auto alive = alive_;
   --under_way_;
   const EtcdStatus status = etcd_status(verdict);
-  if (status == EtcdStatus::token_expired && !parts_.user.empty() &&
+  if ((status == EtcdStatus::token_expired || asks_who(verdict)) && !parts_.user.empty() &&
       !std::exchange(request->again, true)) {
     forget_token(request->token);  // unless somebody has got another meanwhile
     request->response.reset(response.New());
@@ -240,8 +245,8 @@ void EtcdLink::changed(const std::string& detail) {
 
 // ---- which endpoint
 
-void EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
-  check(endpoint, header, 0);
+bool EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
+  return check(endpoint, header, 0);
 }
 
 void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sent) {

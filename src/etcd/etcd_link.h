@@ -92,15 +92,18 @@ class EtcdLink {
   bool down() const noexcept { return down_; }
   const std::string& trouble() const noexcept { return trouble_; }
 
-  // For streams: what came on them, and that they ended or stay silent.
-  void heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
+  // For streams: what came on them, and that they ended or stay silent. heard() is false if what
+  // came does not count, because it comes from another store.
+  bool heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
   void failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sent = Time{});
   void silent(std::size_t endpoint, const std::string& what);
   void note(std::size_t endpoint, const std::string& what);  // for messages
   // A stream was refused for this token: the next one gets another.
   const std::string& token() const noexcept { return token_; }
   void forget_token(const std::string& used) {
-    if (used == token_) token_.clear();
+    if (used != token_) return;
+    token_.clear();
+    parts_.atlas->auth_off = false;  // users may have been turned on since we heard of none
   }
   // Once we have a token, or cannot get one; inside the call if none is missing.
   void with_token(Task task);

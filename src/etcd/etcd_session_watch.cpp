@@ -71,8 +71,7 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
   }
   return watches_.watch(std::move(want),
                         [waiter, handler = std::move(handler)](const EtcdNews& news) mutable {
-                          if (waiter != nullptr && news.pinned &&
-                              news.revision >= static_cast<std::int64_t>(waiter->token)) {
+                          if (waiter != nullptr && news.pinned && news.revision > waiter->seen) {
                             waiter->pin = news;
                           }
                           // Never "gone means mine": the watch of our own key is another watcher,

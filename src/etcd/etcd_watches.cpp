@@ -112,7 +112,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
 
   void stream_message(const EtcdMessage& message) override {
     const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
-    owner_.link_.heard(endpoint_, response.header());
+    if (!owner_.link_.heard(endpoint_, response.header())) return;
     if (response.canceled() && response.watch_id() < 0) {
       refused(response.cancel_reason());
       return;
@@ -162,7 +162,8 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   // again; puts are watched for from now on.
   void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
     if (response.cancel_reason().find("permission") != std::string::npos ||
-        response.cancel_reason().find("auth") != std::string::npos) {
+        response.cancel_reason().find("auth") != std::string::npos ||
+        response.cancel_reason().find("user name") != std::string::npos) {
       refused(response.cancel_reason());
     } else if (watch->on_put) {
       owner_.begin_anew(watch);
