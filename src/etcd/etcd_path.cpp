@@ -39,7 +39,7 @@ std::string etcd_range_end(std::string_view prefix) {
     }
     end.pop_back();
   }
-  return {1, '\0'};  // all that follow
+  return std::string(1, '\0');  // all that follow; in braces it would be two characters
 }
 
 std::string etcd_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
