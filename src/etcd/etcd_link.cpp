@@ -73,6 +73,7 @@ void EtcdLink::send(const RequestPtr& request) {
   EtcdCallOptions options;
   options.timeout = request->how.timeout.count() > 0 ? request->how.timeout : patience();
   options.token = token_;
+  request->token = token_;
   options.require_leader = request->how.fresh;
   const Time sent = parts_.loop->now();
   const std::int64_t floor = request->how.fresh ? parts_.atlas->revision : 0;
@@ -100,7 +101,7 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
   const EtcdStatus status = etcd_status(verdict);
   if (status == EtcdStatus::token_expired && !parts_.user.empty() &&
       !std::exchange(request->again, true)) {
-    token_.clear();
+    if (request->token == token_) token_.clear();  // else there is a newer one already
     request->response.reset(response.New());
     send(request);
     return;
@@ -109,6 +110,11 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
     slow_ = 0;
     if (!check(endpoint, request->header(response), floor)) return;
   } else {
+    // Many that were under way together are one silence: the next endpoint gets no more time.
+    if (verdict.code == kDeadlineExceeded && sent >= slow_since_) {
+      ++slow_;
+      slow_since_ = parts_.loop->now();
+    }
     failed(endpoint, verdict);
   }
   request->answer(status, verdict, response, endpoint, sent);
@@ -162,7 +168,10 @@ void EtcdLink::authenticated(const EtcdVerdict& verdict,
     parts_.log(LogLevel::warning,
                "the etcd cluster does not ask who its clients are: user and password are not used");
   } else {
-    for (const auto& request : waiting) fail_later(request, status, verdict);
+    // Not sent: whatever became of the authentication, they are not in doubt.
+    const auto fate = status == EtcdStatus::lost ? EtcdStatus::not_sent : status;
+    for (const auto& request : waiting) fail_later(request, fate, verdict);
+    pump();
     return;
   }
   for (const auto& request : waiting) send(request);
@@ -220,7 +229,6 @@ void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict) {
   const bool gone = status == EtcdStatus::lost || verdict.code == kUnavailable;
   if (!gone) return;
   trouble_ = parts_.wire->endpoint(endpoint) + ": " + verdict.message;
-  if (verdict.code == kDeadlineExceeded) ++slow_;
   down_ = true;
   leave(endpoint);
 }

@@ -106,7 +106,8 @@ class EtcdLink {
     std::unique_ptr<EtcdMessage> response;
     const etcdpb::ResponseHeader& (*header)(const EtcdMessage&);
     EtcdHow how;
-    bool again = false;  // with a new token
+    std::string token{};  // it was sent with
+    bool again = false;   // with a new token
     UniqueFunction<void(EtcdStatus, const EtcdVerdict&, EtcdMessage&, std::size_t, Time)> answer;
   };
   using RequestPtr = std::shared_ptr<Record>;
@@ -134,6 +135,7 @@ class EtcdLink {
   std::deque<RequestPtr> queue_;
   std::size_t under_way_ = 0;
   int slow_ = 0;  // tries in a row that were not answered in time
+  Time slow_since_{};
   bool down_ = false;
   bool changed_ = false;
   std::string trouble_;
