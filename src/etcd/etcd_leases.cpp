@@ -63,6 +63,15 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
                             : reply.error("grant a lease"));
     return;
   }
+  if (closing_) {
+    // Asked for before the end: nobody wants it any more.
+    etcdpb::LeaseRevokeRequest request;
+    request.set_id(reply.body.id());
+    EtcdHow how;
+    how.urgent = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(EtcdCall::lease_revoke, request, how, [](auto&) {});
+    return;
+  }
   Lease lease;
   lease.ttl = std::min<seconds>(seconds(reply.body.ttl()), std::chrono::hours(24 * 366));
   lease.deadline = lease_deadline(reply.sent, lease.ttl);
@@ -117,10 +126,15 @@ void EtcdLeases::revoke(std::int64_t id) {
         if (lease == leases_.end()) return;
         lease->second.revoking = false;
         if (!reply.ok() && reply.status != EtcdStatus::lease_gone) return;  // with the next beat
-        leases_.erase(lease);
-        listener_.lease_revoked(id);
-        listener_.leases_renewed();
+        forget(id);
       });
+}
+
+void EtcdLeases::forget(std::int64_t id) {
+  leases_.erase(id);
+  beat_answered();  // its keepalive may be the one that was missing
+  listener_.lease_revoked(id);
+  listener_.leases_renewed();
 }
 
 void EtcdLeases::drop_idle() {
@@ -132,14 +146,12 @@ void EtcdLeases::drop_idle() {
       lease.retired = true;
       --active;
     }
-    if (lease.retired) {
-      revoke(id);
-      return;  // one at a time: it changes the map
-    }
+    if (lease.retired) revoke(id);
   }
 }
 
 void EtcdLeases::revoke_all(Answer<Done> answer) {
+  closing_ = true;
   loop_.cancel(beat_timer_);
   loop_.cancel(late_timer_);
   stream_.reset();
@@ -152,7 +164,9 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
   goodbye->left = leases_.size();
   goodbye->answer = std::move(answer);
   if (goodbye->left == 0) {
-    loop_.defer([goodbye] { goodbye->answer(Done{}); });
+    loop_.defer([goodbye, alive = alive_] {
+      if (*alive) goodbye->answer(Done{});
+    });
     return;
   }
   const auto ids = all();
@@ -168,7 +182,8 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
         EtcdCall::lease_revoke, request, how,
         [this, alive, goodbye, id,
          self = weak.lock()](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
-          if (etcd_passes(reply.status) && *alive && self != nullptr) {
+          if (!*alive) return;
+          if (etcd_passes(reply.status) && self != nullptr) {
             loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
             return;
           }
@@ -181,9 +196,14 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
 // ---- keepalives
 
 Time EtcdLeases::deadline() const {
-  Time earliest = leases_.empty() ? Time{} : kNever;
+  // Those that go have no keys: nothing depends on them.
+  Time earliest = kNever;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.leaving()) earliest = std::min(earliest, lease.deadline);
+  }
+  if (earliest != kNever) return earliest;
   for (const auto& [id, lease] : leases_) earliest = std::min(earliest, lease.deadline);
-  return earliest;
+  return leases_.empty() ? Time{} : earliest;
 }
 
 Time EtcdLeases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
@@ -195,6 +215,8 @@ void EtcdLeases::schedule() {
 
 void EtcdLeases::beat() {
   loop_.cancel(beat_timer_);
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
+  if (leases_.empty()) return;  // until there is one again
   drop_idle();
   if (stream_ == nullptr) {
     endpoint_ = link_.current();
@@ -202,15 +224,31 @@ void EtcdLeases::beat() {
   }
   // Before the first byte is written. Each lease has one under way at most.
   const Time now = loop_.now();
+  bool waiting = false;
   for (auto& [id, lease] : leases_) {
+    if (lease.leaving()) continue;
+    waiting = true;
     if (std::exchange(lease.waiting, true)) continue;
     lease.sent = now;
     etcdpb::LeaseKeepAliveRequest request;
     request.set_id(id);
     stream_->send(request);
   }
-  loop_.cancel(late_timer_);
-  late_timer_ = loop_.at(now + Nanos(ttl_) / 6, [this] { beat_late(); });
+  if (waiting) {
+    late_timer_ = loop_.at(now + Nanos(ttl_) / 6, [this] { beat_late(); });
+  } else {
+    beat_timer_ = loop_.at(now + Nanos(ttl_) / 3, [this] { beat(); });
+  }
+}
+
+void EtcdLeases::beat_answered() {
+  if (late_timer_ == TimerId::none) return;
+  if (std::any_of(leases_.begin(), leases_.end(),
+                  [](const auto& lease) { return lease.second.waiting; })) {
+    return;
+  }
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
+  schedule();
 }
 
 void EtcdLeases::stream_message(const EtcdMessage& message) {
@@ -223,7 +261,10 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
   lease.waiting = false;
   failures_ = 0;
   if (answer.ttl() <= 0) {
-    if (lease.revoking) return;
+    if (lease.leaving()) {
+      forget(answer.id());  // as it should be, though we were not told
+      return;
+    }
     listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
     return;
   }
@@ -232,16 +273,12 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
       lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
   lease.deadline = lease_deadline(lease.sent, ttl);
   last_sent_ = std::max(last_sent_, lease.sent);
-  const bool all_answered =
-      std::none_of(leases_.begin(), leases_.end(), [](const auto& l) { return l.second.waiting; });
-  if (all_answered) {
-    loop_.cancel(late_timer_);
-    schedule();
-  }
+  beat_answered();
   listener_.leases_renewed();
 }
 
 void EtcdLeases::beat_late() {
+  late_timer_ = TimerId::none;
   const std::size_t was = endpoint_;
   stream_.reset();
   for (auto& [id, lease] : leases_) lease.waiting = false;
@@ -252,7 +289,7 @@ void EtcdLeases::beat_late() {
 void EtcdLeases::stream_ended(const EtcdVerdict& why) {
   const std::size_t was = endpoint_;
   stream_.reset();
-  loop_.cancel(late_timer_);
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
   for (auto& [id, lease] : leases_) lease.waiting = false;
   link_.failed(was, why);
   reopen_soon();

@@ -65,17 +65,20 @@ class EtcdLeases final : private EtcdStreamListener {
     std::size_t keys = 0;
     bool retired = false;
     bool revoking = false;
+    bool leaving() const noexcept { return retired && keys == 0; }
   };
 
   void grant();
   void granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply);
   void revoke(std::int64_t id);
+  void forget(std::int64_t id);
   void drop_idle();
 
   void stream_message(const EtcdMessage& message) override;
   void stream_ended(const EtcdVerdict& why) override;
-  void beat();       // a keepalive for each
-  void beat_late();  // not all were answered in time
+  void beat();           // a keepalive for each
+  void beat_answered();  // perhaps: if no answer is missing
+  void beat_late();      // not all were answered in time
   void reopen_soon();
   void schedule();
   void fail_waiting(const Error& error);
@@ -87,6 +90,7 @@ class EtcdLeases final : private EtcdStreamListener {
   std::map<std::int64_t, Lease> leases_;
   std::chrono::milliseconds ttl_{};
   bool granting_ = false;
+  bool closing_ = false;
   std::vector<Answer<std::int64_t>> waiting_;
   std::unique_ptr<EtcdStream> stream_;
   std::size_t endpoint_ = 0;
