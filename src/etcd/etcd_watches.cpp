@@ -1,6 +1,7 @@
 #include "etcd/etcd_watches.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,12 @@ namespace {
 constexpr milliseconds kCreateTimeout{2'000};
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{2'000};
+
+bool is_refusal(const std::string& reason) {
+  return reason.find("permission denied") != std::string::npos ||
+         reason.find("auth") != std::string::npos ||
+         reason.find("user name is empty") != std::string::npos;
+}
 }  // namespace
 
 // One stream, and the watches on it. When it breaks it opens another and goes on there.
@@ -37,7 +44,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
 
   void remove(const Watch& watch) {
     ids_.erase(watch.id);
-    if (pending_.erase(watch.id) > 0) refresh_timer();
+    if (std::erase(pending_, watch.id) > 0) refresh_timer();
     if (stream_ == nullptr) return;
     etcdpb::WatchRequest request;
     request.mutable_cancel_request()->set_watch_id(watch.id);
@@ -81,7 +88,8 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     });
   }
 
-  void create(const Watch& watch) {
+  void create(Watch& watch) {
+    ++watch.round;
     etcdpb::WatchRequest request;
     auto& create = *request.mutable_create_request();
     create.set_key(watch.want.key);
@@ -90,7 +98,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
                                     : etcdpb::WatchCreateRequest::NOPUT);
     if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
     stream_->send(request);
-    pending_.emplace(watch.id, owner_.loop_.now());
+    pending_.push_back(watch.id);
     refresh_timer();
   }
 
@@ -108,9 +116,11 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   void stream_message(const EtcdMessage& message) override {
     const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
     owner_.link_.heard(endpoint_, response.header());
-    const auto watch =
-        ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
-    if (pending_.erase(response.watch_id()) > 0) refresh_timer();
+    std::int64_t id = response.watch_id();
+    // Newer servers do not say which one they refuse; but they answer in order.
+    if (id < 0 && response.canceled() && !pending_.empty()) id = pending_.front();
+    const auto watch = ids_.contains(id) ? owner_.find(id) : nullptr;
+    if (std::erase(pending_, id) > 0) refresh_timer();
     if (watch == nullptr) return;  // cancelled meanwhile
     if (response.canceled()) {
       cancelled(watch, response);
@@ -118,6 +128,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     }
     failures_ = 0;
     if (response.created()) {
+      watch->refused = false;
       owner_.created(watch, response.header().revision());
       return;
     }
@@ -129,15 +140,15 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   }
 
   void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
-    const bool denied = response.cancel_reason().find("permission denied") != std::string::npos ||
-                        response.cancel_reason().find("auth") != std::string::npos;
-    if (denied && failures_ == 0) {
-      // Most likely the stream's token has run out, which only new watches notice.
+    if (is_refusal(response.cancel_reason())) {
+      // Most likely the stream's token has run out, which only new watches notice. If a new one
+      // does not help it begins with the next stream; until then only time makes anybody look.
+      if (std::exchange(watch->refused, true)) return;
       owner_.link_.forget_token();
       renew(false);
       return;
     }
-    // Compacted, refused, or no reason at all: never taken for a deletion. Whoever waits looks, and
+    // Compacted, or no reason at all: never taken for a deletion. Whoever waits looks, and
     // watches again; puts are watched for from now on.
     if (watch->on_put) {
       watch->covered = 0;
@@ -157,7 +168,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   std::unique_ptr<EtcdStream> stream_;
   std::size_t endpoint_ = 0;
   std::set<std::int64_t> ids_;
-  std::map<std::int64_t, Time> pending_;  // create requests that are not answered
+  std::deque<std::int64_t> pending_;  // create requests that are not answered, in order
   bool opening_ = false;
   int failures_ = 0;
   TimerId timer_ = TimerId::none;
@@ -297,8 +308,11 @@ void EtcdWatches::look(const WatchPtr& watch, std::int64_t revision, bool pinned
   }
   link_.ask<etcdpb::RangeResponse>(
       EtcdCall::range, request, how,
-      [this, alive = alive_, watch, revision, pinned](EtcdReply<etcdpb::RangeResponse>& reply) {
+      [this, alive = alive_, watch, revision, pinned,
+       round = watch->round](EtcdReply<etcdpb::RangeResponse>& reply) {
         if (!*alive || !watches_.contains(watch->id) || watch->covered != 0) return;
+        // Of an earlier stream: it proves nothing about the time between the two.
+        if (watch->round != round) return;
         if (!reply.ok() && pinned) {
           look(watch, revision, false);
           return;
