@@ -192,6 +192,9 @@ void EtcdSession::tell(const PlacePtr& place, const etcdpb::RangeResponse& readi
     return;
   }
   place->seen = std::max(place->seen, revision);
+  // News that is older would show whom this reading does not show any more; and his watch, which
+  // begins at what was seen, would never tell that he is gone.
+  if (place->pin && place->pin->revision <= place->seen) place->pin.reset();
   result.standing.sign = place->sign;
   answer(std::move(result.standing));
 }
@@ -199,7 +202,9 @@ void EtcdSession::tell(const PlacePtr& place, const etcdpb::RangeResponse& readi
 void EtcdSession::look(const LockName&, Nonce nonce, Answer<Standing> answer) {
   const auto known = places_.find(nonce);
   if (known == places_.end() || known->second->state != Place::State::there) {
-    loop().defer([answer = std::move(answer)]() mutable { answer(Standing{}); });
+    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
+      if (*alive) answer(Standing{});
+    });
     return;
   }
   const auto place = known->second;
@@ -253,7 +258,8 @@ void EtcdSession::peek(const LockName& name, Answer<bool> busy) {
       peek_now(where, std::move(busy));
       return;
     }
-    loop().defer([text = link_.trouble(), where, busy = std::move(busy)]() mutable {
+    loop().defer([alive = alive_, text = link_.trouble(), where, busy = std::move(busy)]() mutable {
+      if (!*alive) return;
       busy(Error(Errc::connection_failed, "look at " + where + ": " + text));
     });
   });
@@ -299,7 +305,9 @@ void EtcdSession::peek_now(const std::string& where, Answer<bool> busy) {
 void EtcdSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
   const auto known = places_.find(nonce);
   if (known == places_.end() || known->second->state != Place::State::there) {
-    loop().defer([answer = std::move(answer)]() mutable { answer(false); });
+    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
+      if (*alive) answer(false);
+    });
     return;
   }
   const auto place = known->second;
@@ -322,7 +330,9 @@ void EtcdSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer)
 void EtcdSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
   const auto known = places_.find(nonce);
   if (known == places_.end()) {
-    loop().defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
+      if (*alive) answer(Done{});
+    });
     return;
   }
   const auto place = known->second;
@@ -331,7 +341,9 @@ void EtcdSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
     case Place::State::waiting:
       // Nothing was sent, and nothing will be.
       forget(place);
-      loop().defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+      loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
+        if (*alive) answer(Done{});
+      });
       return;
     case Place::State::joining:
       place->gone.push_back(std::move(answer));
@@ -432,8 +444,7 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
   }
   return watches_.watch(std::move(want),
                         [waiter, handler = std::move(handler)](const EtcdNews& news) mutable {
-                          if (waiter != nullptr && news.pinned &&
-                              news.revision >= static_cast<std::int64_t>(waiter->token)) {
+                          if (waiter != nullptr && news.pinned && news.revision > waiter->seen) {
                             waiter->pin = news;
                           }
                           // Never "gone means mine": the watch of our own key is another watcher,

@@ -150,6 +150,7 @@ void EtcdSession::close(Answer<Done> answer) {
 // nothing. So its key is watched, and its lease takes no new keys: once the lease is revoked,
 // nothing can land under it any more.
 void EtcdSession::abandon(const PlacePtr& place, std::int64_t revision) {
+  if (abandoned_.contains(place->key)) return;
   Abandoned stray;
   stray.lease = place->lease;
   stray.watch = watches_.watch_puts(
