@@ -216,7 +216,12 @@ void EtcdLeases::schedule() {
 void EtcdLeases::beat() {
   loop_.cancel(beat_timer_);
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
-  if (leases_.empty()) return;  // until there is one again
+  if (leases_.empty()) {
+    // The last was retired, and the next not granted: the session has nothing to live by.
+    beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
+    grant();
+    return;
+  }
   drop_idle();
   if (stream_ == nullptr) {
     endpoint_ = link_.current();

@@ -343,6 +343,9 @@ TEST_F(EtcdLeasesTest, WithoutLeasesNobodyIsTakenForSilent) {
   EXPECT_TRUE(leases->all().empty());
   EXPECT_EQ(wire.path(0).renewed, 0);
   wire.fate = nullptr;
+  loop.advance(4s);
+  EXPECT_EQ(leases->all().size(), 1u) << "asked for again";
+  loop.step([&] { leases->retire(leases->all().at(0)); });
   const Time sent = loop.now();
   EXPECT_GT(room(), 0);
   EXPECT_EQ(leases->deadline(), due(sent));
