@@ -106,7 +106,9 @@ class EtcdBackend final : public Backend {
   std::string silence() const { return "no server of " + address_.where + " answered"; }
 
   void tried(Result<Done> opened) {
-    if (opened || !transient(opened.error())) {
+    // A session that is over (another cluster answered) does not try on: the next one does.
+    const bool over = opening_ == nullptr || opening_->info().state == SessionState::closed;
+    if (opened || !transient(opened.error()) || over) {
       finish(std::move(opened));
       return;
     }

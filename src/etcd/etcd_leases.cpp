@@ -64,6 +64,7 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
     return;
   }
   if (closing_) {
+    fail_waiting(Error(Errc::closed, "the client is being closed"));
     // Asked for before the end: nobody wants it any more.
     etcdpb::LeaseRevokeRequest request;
     request.set_id(reply.body.id());

@@ -237,13 +237,14 @@ void EtcdLink::silent(std::size_t endpoint, const std::string& what) {
   trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
   down_ = true;
   parts_.wire->renew(endpoint);
-  leave(endpoint);
+  // Streams on the old connection would stay silent, wherever we ask now.
+  if (!leave(endpoint)) tell_left(endpoint);
 }
 
-void EtcdLink::leave(std::size_t endpoint) {
+bool EtcdLink::leave(std::size_t endpoint) {
   auto& atlas = *parts_.atlas;
   const std::size_t count = parts_.wire->endpoints();
-  if (endpoint != atlas.current || count < 2) return;
+  if (endpoint != atlas.current || count < 2) return false;
   std::optional<std::size_t> next;
   for (std::size_t n = 1; n < count; ++n) {
     const std::size_t candidate = (endpoint + n) % count;
@@ -254,8 +255,13 @@ void EtcdLink::leave(std::size_t endpoint) {
       break;
     }
   }
-  if (!next) return;
+  if (!next) return false;
   atlas.current = *next;
+  tell_left(endpoint);
+  return true;
+}
+
+void EtcdLink::tell_left(std::size_t endpoint) {
   parts_.loop->defer([this, alive = alive_, endpoint] {
     if (*alive) listener_.link_left(endpoint);
   });

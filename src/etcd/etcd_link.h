@@ -37,8 +37,9 @@ struct EtcdAtlas {
 class EtcdLinkListener {
  public:
   virtual ~EtcdLinkListener() = default;
-  virtual void link_left(std::size_t endpoint) = 0;  // we ask another one now
-  virtual void link_back() = 0;                      // answers come again
+  // We ask another one now, or over another connection.
+  virtual void link_left(std::size_t endpoint) = 0;
+  virtual void link_back() = 0;  // answers come again
   virtual void link_store_changed(const std::string& detail) = 0;
 };
 
@@ -123,7 +124,8 @@ class EtcdLink {
   void authenticated(const EtcdVerdict& verdict, const etcdpb::AuthenticateResponse& response);
   bool check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor);
   void changed(const std::string& detail);
-  void leave(std::size_t endpoint);
+  bool leave(std::size_t endpoint);
+  void tell_left(std::size_t endpoint);
   std::chrono::milliseconds patience() const;
 
   const EtcdLinkParts parts_;

@@ -192,6 +192,7 @@ void EtcdSession::tell(const PlacePtr& place, const etcdpb::RangeResponse& readi
     return;
   }
   place->seen = std::max(place->seen, revision);
+  place->told = revision;
   // News that is older would show whom this reading does not show any more; and his watch, which
   // begins at what was seen, would never tell that he is gone.
   if (place->pin && place->pin->revision <= place->seen) place->pin.reset();
@@ -439,7 +440,7 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
   if (what.waiter) {
     if (const auto place = places_.find(*what.waiter); place != places_.end()) {
       waiter = place->second;
-      want.known = waiter->seen;
+      want.known = waiter->told;
     }
   }
   return watches_.watch(std::move(want),

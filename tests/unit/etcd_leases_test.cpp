@@ -387,6 +387,13 @@ TEST_F(EtcdLeasesTest, LeaseThatIsGrantedDuringTheEndIsRevokedToo) {
   EXPECT_TRUE(etcd.leases().empty());
 }
 
+TEST_F(EtcdLeasesTest, WhoComesAfterTheEndIsTold) {
+  room();
+  step([&] { leases->revoke_all([](const Result<Done>&) {}); });
+  for (int n = 0; n < 1'000; ++n) step([&] { leases->key_added(leases->all().at(0)); });
+  EXPECT_EQ(room(), -1);
+}
+
 TEST_F(EtcdLeasesTest, DestroyedWithEverythingUnderWay) {
   for (int n = 0; n < 1'000; ++n) key();
   step([&] { leases->with_room([](const Result<std::int64_t>&) {}); });

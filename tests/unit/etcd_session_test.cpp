@@ -275,6 +275,16 @@ TEST_F(EtcdSessionTest, OpeningTriesOn) {
   EXPECT_EQ(bob.session().info().server_version, "3.5.0");
 }
 
+TEST_F(EtcdSessionTest, AnotherClusterWhileOpeningIsTheEndOfThatSession) {
+  FakeEtcdClient bob(etcd, {.open = false});
+  bob.atlas.cluster = 99;
+  bob.pass(1s);
+  ASSERT_EQ(bob.opened.size(), 1u);
+  EXPECT_TRUE(transient(bob.opened[0].error())) << "the next session may find the right one";
+  EXPECT_EQ(bob.session().info().state, SessionState::closed);
+  EXPECT_TRUE(bob.ended.empty());
+}
+
 // ---- destroyed
 
 TEST_F(EtcdSessionTest, NoAnswerComesAfterItIsDestroyed) {

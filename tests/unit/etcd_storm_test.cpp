@@ -268,7 +268,7 @@ class Storm {
     } else if (what < 86) {
       process.wire.silence(node, false);
     } else if (what < 87) {
-      process.wire.take_down(node);
+      pick(2) == 0 ? process.wire.take_down(node) : process.wire.black_hole(node);
     } else if (what < 90) {
       process.wire.bring_up(node);
     } else if (what < 91) {

@@ -162,6 +162,27 @@ TEST_F(EtcdStreamsTest, MissingAnswerToACreateMovesToAnotherEndpoint) {
   EXPECT_TRUE(heard->gone());
 }
 
+// There is one endpoint only, and the connection to it is dead, though a new one is not.
+TEST_F(EtcdStreamsTest, SilentConnectionToTheOnlyEndpointIsLeft) {
+  FakeEtcd alone{loop};
+  FakeEtcdWire only{alone};
+  EtcdAtlas map;
+  EtcdLinkListener& listener = *this;
+  watches.reset();
+  link = std::make_unique<EtcdLink>(fake_link_parts(loop, only, map), listener);
+  watches = std::make_unique<EtcdWatches>(loop, *link);
+  const auto created = alone.put("k");
+  const auto heard = watch("k", created, created);
+  pass();
+  only.black_hole(0);
+  loop.step([&] { link->silent(0, "no answer to a keepalive"); });
+  alone.remove("k");
+  pass();
+  EXPECT_TRUE(heard->gone());
+  watches.reset();
+  link.reset();
+}
+
 TEST_F(EtcdStreamsTest, EndpointsThatAreAllDownAreTriedWithPauses) {
   const auto heard = watch_new("k");
   pass();

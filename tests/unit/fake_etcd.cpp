@@ -256,7 +256,7 @@ void FakeEtcd::keep_alive(std::size_t i, const etcdpb::LeaseKeepAliveRequest& re
   response.set_id(request.id());
   response.set_ttl(0);
   const auto found = leases_.find(request.id());
-  if (found == leases_.end() || dead_to_keepalives.contains(request.id())) return;
+  if (found == leases_.end()) return;
   extend(request.id());
   response.set_ttl(found->second.ttl + keepalive_bonus);
 }

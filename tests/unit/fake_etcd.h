@@ -70,8 +70,7 @@ class FakeEtcd {
   int authentications = 0;
   bool names_refused_watches = true;  // newer servers do not
   std::string refusal = "etcdserver: permission denied";
-  std::set<std::int64_t> dead_to_keepalives;  // answered TTL 0 although they live
-  std::int64_t keepalive_bonus = 0;           // answers promise more than was granted
+  std::int64_t keepalive_bonus = 0;  // answers promise more than was granted
 
  private:
   struct Lease {

@@ -43,7 +43,7 @@ void FakeEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& r
     });
     return;
   }
-  if (!what.arrives) return;
+  if (!what.arrives || paths_[endpoint].renewed < paths_[endpoint].dead) return;
   loop().at(now + what.there, [this, alive = alive_, call, what] {
     if (*alive) arrive(call, what);
   });
@@ -90,6 +90,7 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
   EtcdFlow flow() const { return flow_; }
   std::size_t endpoint() const { return endpoint_; }
   bool open() const { return listener_ != nullptr; }
+  int connection() const { return connection_; }
 
   void send(const EtcdMessage& message) {
     if (!*wire_alive_ || !open()) return;
@@ -118,6 +119,7 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
   void pump() {
     const auto self = shared_from_this();
     const auto& path = wire_.paths_[endpoint_];
+    if (connection_ < path.dead) return;
     const Time now = wire_.loop().now();
     while (open() && !path.silent && !up_.empty() && up_.front().first <= now) {
       const auto message = up_.front().second;
@@ -165,6 +167,7 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
   Queue up_;
   Queue down_;
   bool broken_ = false;
+  const int connection_ = wire_.paths_[endpoint_].renewed;
 };
 
 class FakeEtcdWire::Handle final : public EtcdStream {
@@ -202,6 +205,22 @@ void FakeEtcdWire::take_down(std::size_t i) {
     const auto stream = weak.lock();
     if (stream && stream->endpoint() == i) stream->break_off({14, "connection reset"});
   }
+}
+
+void FakeEtcdWire::black_hole(std::size_t i) {
+  const int connection = paths_[i].renewed;
+  paths_[i].dead = connection + 1;
+  loop().at(loop().now() + std::chrono::seconds(13), [this, alive = alive_, i, connection] {
+    if (!*alive) return;
+    paths_[i].renewed = std::max(paths_[i].renewed, connection + 1);
+    const auto streams = streams_;
+    for (const auto& weak : streams) {
+      const auto stream = weak.lock();
+      if (stream && stream->endpoint() == i && stream->connection() <= connection) {
+        stream->break_off({14, "keepalive watchdog timeout"});
+      }
+    }
+  });
 }
 
 void FakeEtcdWire::silence(std::size_t i, bool silent) {

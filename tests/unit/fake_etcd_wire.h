@@ -47,7 +47,8 @@ class FakeEtcdWire final : public EtcdWire {
   struct Path {
     bool down = false;    // and the channel knows it
     bool silent = false;  // nothing arrives, in either direction, and nobody is told
-    int renewed = 0;
+    int renewed = 0;      // which connection it is
+    int dead = 0;         // earlier ones are silent for ever
   };
 
   explicit FakeEtcdWire(FakeEtcd& etcd) : etcd_(etcd), paths_(etcd.members()) {}
@@ -62,6 +63,8 @@ class FakeEtcdWire final : public EtcdWire {
   void take_down(std::size_t i);
   void bring_up(std::size_t i) { paths_[i].down = false; }
   void silence(std::size_t i, bool silent = true);
+  // This connection is silent for ever; pings find that out after 13 s.
+  void black_hole(std::size_t i);
   void heal();
   // Those of one kind, or all.
   void break_streams(std::optional<EtcdFlow> flow = {},
