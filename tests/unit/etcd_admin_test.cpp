@@ -1,0 +1,124 @@
+// What operators ask of the etcd store: inspect, list, evict.
+#include "etcd/etcd_path.h"
+#include "fake_etcd_client.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace baton::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EtcdAdminTest : public ::testing::Test {
+ protected:
+  // One call of each kind is lost.
+  void lose_first_answers() {
+    ann.wire.fate = [lost = std::set<EtcdCall>()](const FakeAsked& asked) mutable {
+      return lost.insert(asked.call).second ? lost_answer() : FakeFate{};
+    };
+  }
+  ManualLoop loop;
+  FakeEtcd etcd{loop};
+  FakeEtcdClient ann{etcd};
+};
+
+TEST_F(EtcdAdminTest, InspectShowsTheQueueInItsOrder) {
+  FakeEtcdClient bob(etcd);
+  ann.settled(ann.join(1));
+  etcd.put("/app/job/foreign", 0, "garbage");
+  etcd.put("/app/job/below/1-1");
+  bob.settled(bob.join(1));
+  const auto snapshot = ann.settled(ann.inspect())->value();
+  EXPECT_EQ(snapshot.name, "job");
+  ASSERT_EQ(snapshot.entries.size(), 3u);
+  EXPECT_EQ(snapshot.entries[0].label, "the label");
+  EXPECT_EQ(snapshot.entries[1].label, "unknown");
+  EXPECT_EQ(snapshot.entries[1].id, "foreign@" + std::to_string(snapshot.entries[1].token));
+  EXPECT_LT(snapshot.entries[0].token, snapshot.entries[1].token);
+  EXPECT_LT(snapshot.entries[1].token, snapshot.entries[2].token);
+}
+
+TEST_F(EtcdAdminTest, ListFindsLocksBelowThePrefix) {
+  for (const char* key : {"/app/a/1", "/app/a/b/1", "/app/ab/1", "/app/c/1", "/app/alone",
+                          "/apple/a/1", "/other/1"}) {
+    etcd.put(key);
+  }
+  EXPECT_EQ(ann.settled(ann.list())->value(), (Texts{"a", "a/b", "ab", "c"}));
+  EXPECT_EQ(ann.settled(ann.list("a"))->value(), (Texts{"a", "a/b", "ab"}));
+  EXPECT_EQ(ann.settled(ann.list("a/"))->value(), Texts{"a/b"});
+  EXPECT_EQ(ann.settled(ann.list("none"))->value(), Texts{});
+}
+
+TEST_F(EtcdAdminTest, ListWithoutARootFindsAll) {
+  FakeEtcdClient bob(etcd, {.root = ""});
+  etcd.put("a/1");
+  etcd.put("z/y/1");
+  bob.settled(bob.join(1));
+  EXPECT_EQ(bob.settled(bob.list())->value(), (Texts{"a", "job", "z/y"}));
+}
+
+TEST_F(EtcdAdminTest, ListReadsPagesOfOneRevision) {
+  for (int n = 0; n < 5'001; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
+  const auto listed = ann.list();
+  ann.pass(2ms);
+  etcd.put("/app/zzz/1");  // between the pages
+  EXPECT_EQ(ann.settled(listed)->value().size(), 5'001u);
+  EXPECT_EQ(ann.wire.count(EtcdCall::range), 2u);
+}
+
+TEST_F(EtcdAdminTest, ListBeginsAgainWhenItsRevisionIsCompacted) {
+  for (int n = 0; n < 5'001; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
+  const auto listed = ann.list();
+  ann.pass(2ms);
+  etcd.put("/app/zzz/1");
+  etcd.compact(etcd.revision());
+  EXPECT_EQ(ann.settled(listed)->value().size(), 5'002u);
+}
+
+TEST_F(EtcdAdminTest, EvictRemovesExactlyTheNamedEntry) {
+  const auto created = etcd.put("/app/job/one");
+  etcd.put("/app/job/two");
+  EXPECT_FALSE(ann.settled(ann.evict("one@" + std::to_string(created + 1)))->value());
+  EXPECT_FALSE(ann.settled(ann.evict("three"))->value());
+  EXPECT_FALSE(ann.settled(ann.evict(""))->value());
+  EXPECT_FALSE(ann.settled(ann.evict("below/1"))->value());
+  EXPECT_EQ(ann.keys().size(), 2u);
+  EXPECT_TRUE(ann.settled(ann.evict("one@" + std::to_string(created)))->value());
+  EXPECT_TRUE(ann.settled(ann.evict("two"))->value()) << "without a revision: whichever";
+  EXPECT_TRUE(ann.keys().empty());
+}
+
+TEST_F(EtcdAdminTest, EvictDoesNotTouchAnEntryThatWasCreatedMeanwhile) {
+  etcd.put("/app/job/one");
+  ann.wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::txn ? FakeFate{.there = 50ms} : FakeFate{};
+  };
+  const auto evicted = ann.evict("one");
+  ann.pass(20ms);
+  etcd.remove("/app/job/one");
+  etcd.put("/app/job/one");
+  EXPECT_FALSE(ann.settled(evicted)->value());
+  EXPECT_EQ(ann.keys().size(), 1u);
+}
+
+TEST_F(EtcdAdminTest, LostAnswersAreAskedForAgain) {
+  etcd.put("/app/job/one");
+  lose_first_answers();
+  EXPECT_TRUE(ann.settled(ann.evict("one"))->value()) << "gone, and most likely by us";
+  lose_first_answers();
+  EXPECT_TRUE(ann.settled(ann.inspect())->ok());
+  lose_first_answers();
+  EXPECT_TRUE(ann.settled(ann.list())->ok());
+}
+
+TEST_F(EtcdAdminTest, RefusalsAreTold) {
+  ann.wire.fate = [](const FakeAsked&) { return refused(7, "etcdserver: permission denied"); };
+  EXPECT_EQ(ann.settled(ann.inspect())->error().errc(), Errc::permission_denied);
+  EXPECT_EQ(ann.settled(ann.list())->error().errc(), Errc::permission_denied);
+  EXPECT_EQ(ann.settled(ann.evict("one"))->error().errc(), Errc::permission_denied);
+}
+
+}  // namespace
+}  // namespace baton::internal

@@ -1,0 +1,387 @@
+// How a session asks the cluster.
+#include "fake_etcd_client.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace baton::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EtcdLinkTest : public ::testing::Test, protected EtcdLinkListener {
+ protected:
+  EtcdLink& make(const std::string& user = {}) {
+    auto parts = fake_link_parts(loop, wire, atlas);
+    parts.user = user;
+    parts.password = "secret";
+    EtcdLinkListener& listener = *this;
+    link_ = std::make_unique<EtcdLink>(std::move(parts), listener);
+    return *link_;
+  }
+  struct Heard {
+    std::vector<EtcdStatus> statuses;
+    std::size_t endpoint = 99;
+  };
+  std::shared_ptr<Heard> range(const EtcdHow& how = {}) {
+    etcdpb::RangeRequest request;
+    request.set_key("k");
+    request.set_serializable(!how.fresh);
+    return ask<etcdpb::RangeResponse>(EtcdCall::range, request, how);
+  }
+  std::shared_ptr<Heard> txn() {
+    etcdpb::TxnRequest request;
+    request.add_success()->mutable_request_delete_range()->set_key("k");
+    return ask<etcdpb::TxnResponse>(EtcdCall::txn, request, {});
+  }
+  template <class Response, class Request>
+  std::shared_ptr<Heard> ask(EtcdCall call, const Request& request, const EtcdHow& how) {
+    auto heard = std::make_shared<Heard>();
+    loop.step([&] {
+      link_->ask<Response>(call, request, how, [heard](EtcdReply<Response>& reply) {
+        heard->statuses.push_back(reply.status);
+        heard->endpoint = reply.endpoint;
+      });
+    });
+    return heard;
+  }
+  static bool ok(const std::shared_ptr<Heard>& heard) {
+    return heard->statuses == std::vector{EtcdStatus::ok};
+  }
+
+  void link_left(std::size_t endpoint) override { left.push_back(endpoint); }
+  void link_back() override { ++back; }
+  void link_store_changed(const std::string& detail) override { changed.push_back(detail); }
+
+  ManualLoop loop;
+  FakeEtcd etcd{loop, 3};
+  FakeEtcdWire wire{etcd};
+  EtcdAtlas atlas;
+  std::vector<std::size_t> left;
+  int back = 0;
+  std::vector<std::string> changed;
+  std::unique_ptr<EtcdLink> link_;
+};
+
+TEST_F(EtcdLinkTest, AsksOneEndpointAsLongAsItAnswers) {
+  make();
+  for (int n = 0; n < 3; ++n) {
+    const auto heard = range();
+    loop.advance(5ms);
+    EXPECT_TRUE(ok(heard));
+    EXPECT_EQ(heard->endpoint, 0u);
+  }
+  EXPECT_TRUE(left.empty());
+}
+
+TEST_F(EtcdLinkTest, MovesOnWhenAnEndpointDoesNotAnswer) {
+  make();
+  wire.silence(0);
+  const auto heard = range();
+  loop.advance(1s);
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::lost});
+  EXPECT_EQ(link_->current(), 1u);
+  EXPECT_EQ(left, std::vector<std::size_t>{0});
+  EXPECT_TRUE(link_->down());
+  const auto again = range();
+  loop.advance(5ms);
+  EXPECT_EQ(again->endpoint, 1u);
+  EXPECT_EQ(back, 1);
+  EXPECT_FALSE(link_->down());
+}
+
+TEST_F(EtcdLinkTest, MovesOnceForManyThatWereNotAnswered) {
+  make();
+  wire.silence(0);
+  for (int n = 0; n < 20; ++n) range();
+  loop.advance(1s);
+  EXPECT_EQ(link_->current(), 1u);
+  EXPECT_EQ(left.size(), 1u);
+}
+
+// Many that fail together are one bad endpoint, not many: the next one is not given more time.
+TEST_F(EtcdLinkTest, PatienceGrowsWithEndpointsNotWithRequests) {
+  make();
+  wire.silence(0);
+  wire.silence(1);
+  for (int n = 0; n < 20; ++n) range();
+  loop.advance(1s);
+  range();
+  EXPECT_EQ(wire.log().back().endpoint, 1u);
+  EXPECT_LE(wire.log().back().options.timeout, 2s);
+}
+
+TEST_F(EtcdLinkTest, SkipsWhatItKnowsToBeUnreachable) {
+  make();
+  wire.take_down(0);
+  wire.take_down(1);
+  const auto heard = range();
+  loop.advance(5ms);
+  EXPECT_EQ(heard->endpoint, 2u);
+  EXPECT_TRUE(ok(heard));
+}
+
+TEST_F(EtcdLinkTest, TransactionIsNotSentWhileNobodyCanBeReached) {
+  make();
+  for (const std::size_t i : {0u, 1u, 2u}) wire.take_down(i);
+  const auto heard = txn();
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent}) << "there is no doubt";
+  EXPECT_TRUE(wire.log().empty());
+  EXPECT_TRUE(link_->down());
+}
+
+TEST_F(EtcdLinkTest, MemberWithoutLeaderIsLeftAndNothingIsInDoubt) {
+  make();
+  etcd.member(0).no_leader = true;
+  const auto heard = txn();
+  loop.advance(5ms);
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
+  EXPECT_EQ(link_->current(), 1u);
+}
+
+TEST_F(EtcdLinkTest, BusyServerIsNotLeft) {
+  make();
+  wire.fate = [](const FakeAsked&) { return refused(8, "etcdserver: too many requests"); };
+  const auto heard = txn();
+  loop.advance(5ms);
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
+  EXPECT_EQ(link_->current(), 0u);
+  EXPECT_FALSE(link_->down());
+}
+
+TEST_F(EtcdLinkTest, LateAnswersOfADeadLinkAreNotHeard) {
+  make();
+  const auto heard = range();
+  loop.step([&] { link_.reset(); });
+  loop.advance(2s);
+  EXPECT_TRUE(heard->statuses.empty());
+}
+
+TEST_F(EtcdLinkTest, SilentStreamRenewsTheConnectionAndMovesOn) {
+  make();
+  loop.step([&] { link_->silent(0, "no answer"); });
+  EXPECT_EQ(wire.path(0).renewed, 1);
+  EXPECT_EQ(link_->current(), 1u);
+  EXPECT_EQ(link_->trouble(), "node0: no answer");
+}
+
+// ---- room
+
+TEST_F(EtcdLinkTest, AtMost256AreUnderWay) {
+  make();
+  std::vector<std::shared_ptr<Heard>> all;
+  for (int n = 0; n < 600; ++n) all.push_back(range());
+  EXPECT_EQ(wire.most_under_way(), 256u);
+  loop.advance(50ms);
+  EXPECT_EQ(wire.most_under_way(), 256u);
+  for (const auto& heard : all) EXPECT_TRUE(ok(heard));
+}
+
+TEST_F(EtcdLinkTest, UrgentOnesDoNotWaitForRoom) {
+  make();
+  for (int n = 0; n < 300; ++n) range();
+  EtcdHow how;
+  how.urgent = true;
+  range(how);
+  EXPECT_EQ(wire.most_under_way(), 257u);
+}
+
+// ---- the same store?
+
+TEST_F(EtcdLinkTest, ForeignClusterIsAnotherStore) {
+  make();
+  range();
+  loop.advance(5ms);
+  etcd.member(0).cluster = 8;
+  const auto heard = range();
+  loop.advance(5ms);
+  EXPECT_TRUE(heard->statuses.empty()) << "nothing it says counts";
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(link_->current(), 1u);
+  EXPECT_TRUE(atlas.foreign[0]);
+}
+
+TEST_F(EtcdLinkTest, ForeignEndpointIsAvoidedAfterwards) {
+  atlas.cluster = 7;
+  atlas.foreign = {false, true, false};
+  make();
+  wire.take_down(0);
+  const auto heard = range();
+  loop.advance(5ms);
+  EXPECT_EQ(heard->endpoint, 2u);
+  wire.take_down(2);
+  wire.bring_up(0);
+  const auto back_home = range();
+  loop.advance(5ms);
+  EXPECT_EQ(back_home->endpoint, 0u);
+}
+
+TEST_F(EtcdLinkTest, ClusterThatWasBuiltAnewIsAcceptedOnceNobodyKnowsTheOldOne) {
+  for (const std::size_t i : {0u, 1u, 2u}) etcd.member(i).cluster = 8;
+  atlas.cluster = 7;
+  for (int n = 0; n < 3; ++n) {
+    changed.clear();
+    make();
+    range();
+    loop.advance(5ms);
+    EXPECT_EQ(changed.size(), 1u);
+  }
+  make();
+  const auto heard = range();
+  loop.advance(5ms);
+  EXPECT_TRUE(ok(heard));
+  EXPECT_EQ(atlas.cluster, 8u);
+}
+
+TEST_F(EtcdLinkTest, RevisionThatGoesBackIsAnotherStore) {
+  make();
+  for (int n = 0; n < 5; ++n) etcd.put("x");
+  range();
+  loop.advance(5ms);
+  EXPECT_EQ(atlas.revision, etcd.revision());
+  etcd.set_back(3);
+  const auto heard = range();
+  loop.advance(5ms);
+  EXPECT_EQ(changed.size(), 1u);
+  EXPECT_TRUE(heard->statuses.empty());
+}
+
+TEST_F(EtcdLinkTest, MemberThatLagsIsStillTheSameStore) {
+  make();
+  range();
+  loop.advance(5ms);
+  etcd.lag(1);
+  for (int n = 0; n < 5; ++n) etcd.put("x");
+  range();
+  loop.advance(5ms);
+  EtcdHow how;
+  how.endpoint = 1;
+  how.fresh = false;
+  const auto heard = range(how);
+  loop.advance(5ms);
+  EXPECT_TRUE(ok(heard));
+  EXPECT_TRUE(changed.empty());
+  EXPECT_EQ(atlas.revision, etcd.revision()) << "and what is known stays known";
+}
+
+TEST_F(EtcdLinkTest, AnswerThatIsOlderThanALaterOneIsFine) {
+  make();
+  wire.fate = [n = 0](const FakeAsked&) mutable {
+    return n++ == 0 ? FakeFate{.back = 100ms} : FakeFate{};
+  };
+  const auto slow = range();
+  loop.advance(5ms);
+  etcd.put("x");
+  const auto fast = range();
+  loop.advance(200ms);
+  EXPECT_TRUE(ok(slow));
+  EXPECT_TRUE(ok(fast));
+  EXPECT_TRUE(changed.empty());
+}
+
+// ---- who we are
+
+TEST_F(EtcdLinkTest, ManyThatNeedATokenAuthenticateOnce) {
+  etcd.require_users();
+  make("ann");
+  std::vector<std::shared_ptr<Heard>> all;
+  for (int n = 0; n < 10; ++n) all.push_back(range());
+  loop.advance(20ms);
+  for (const auto& heard : all) EXPECT_TRUE(ok(heard));
+  EXPECT_EQ(etcd.authentications, 1);
+}
+
+TEST_F(EtcdLinkTest, ExpiredTokenIsRenewedOnceAndTheRequestRepeated) {
+  etcd.require_users();
+  make("ann");
+  range();
+  loop.advance(20ms);
+  etcd.expire_tokens();
+  const auto first = range();
+  const auto second = txn();
+  loop.advance(20ms);
+  EXPECT_TRUE(ok(first));
+  EXPECT_TRUE(ok(second));
+  EXPECT_EQ(etcd.authentications, 2);
+}
+
+TEST_F(EtcdLinkTest, LateWordOfAnOldTokenDoesNotCostTheNewOne) {
+  etcd.require_users();
+  make("ann");
+  range();
+  loop.advance(20ms);
+  etcd.expire_tokens();
+  wire.fate = [n = 0](const FakeAsked&) mutable {
+    return n++ == 0 ? FakeFate{.back = 100ms} : FakeFate{};
+  };
+  const auto slow = range();
+  const auto fast = range();
+  loop.advance(300ms);
+  EXPECT_TRUE(ok(slow));
+  EXPECT_TRUE(ok(fast));
+  EXPECT_EQ(etcd.authentications, 2);
+}
+
+TEST_F(EtcdLinkTest, TokenThatIsNeverGoodIsNotRenewedForEver) {
+  etcd.require_users();
+  make("ann");
+  wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::authenticate ? FakeFate{}
+                                                : refused(16, "etcdserver: invalid auth token");
+  };
+  const auto heard = range();
+  loop.advance(1s);
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::token_expired});
+  EXPECT_EQ(etcd.authentications, 2);
+}
+
+TEST_F(EtcdLinkTest, WrongPasswordIsFinal) {
+  etcd.require_users();
+  wire.fate = [](const FakeAsked&) {
+    return refused(3, "etcdserver: authentication failed, invalid user ID or password");
+  };
+  make("ann");
+  const auto heard = txn();
+  loop.advance(20ms);
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::refused});
+}
+
+// What waits for a token was not sent, and cannot have happened.
+TEST_F(EtcdLinkTest, TransactionIsNotInDoubtWhenTheTokenIsLate) {
+  etcd.require_users();
+  make("ann");
+  wire.silence(0);
+  const auto heard = txn();
+  loop.advance(2s);
+  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
+  EXPECT_EQ(wire.count(EtcdCall::txn), 0u);
+}
+
+TEST_F(EtcdLinkTest, WhoWaitsForRoomIsNotForgottenWhenTheTokenCannotBeRenewed) {
+  etcd.require_users();
+  make("ann");
+  range();
+  loop.advance(20ms);
+  etcd.expire_tokens();
+  wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::authenticate ? refused(3, "etcdserver: authentication failed")
+                                                : FakeFate{};
+  };
+  std::vector<std::shared_ptr<Heard>> all;
+  for (int n = 0; n < 300; ++n) all.push_back(range());
+  loop.advance(1s);
+  for (const auto& heard : all) EXPECT_EQ(heard->statuses.size(), 1u);
+}
+
+TEST_F(EtcdLinkTest, ServersWithoutUsersNeedNoToken) {
+  make("ann");
+  const auto heard = range();
+  loop.advance(20ms);
+  EXPECT_TRUE(ok(heard));
+  EXPECT_TRUE(atlas.auth_off);
+}
+
+}  // namespace
+}  // namespace baton::internal

@@ -1,0 +1,387 @@
+#include "fake_etcd.h"
+
+#include <algorithm>
+
+namespace baton::internal {
+
+using std::chrono::seconds;
+
+namespace {
+const EtcdVerdict kOk{};
+const EtcdVerdict kNoLease{5, "etcdserver: requested lease not found"};
+const EtcdVerdict kCompacted{11, "etcdserver: mvcc: required revision has been compacted"};
+const EtcdVerdict kFuture{11, "etcdserver: mvcc: required revision is a future revision"};
+}  // namespace
+
+FakeEtcd::~FakeEtcd() {
+  for (const auto& [id, lease] : leases_) loop_.cancel(lease.timer);
+}
+
+void FakeEtcd::fill(std::size_t member, etcdpb::ResponseHeader& header) const {
+  header.set_cluster_id(members_[member].cluster);
+  header.set_member_id(member + 1);
+  header.set_revision(members_[member].applied);
+}
+
+// ---- calls
+
+EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& request,
+                            EtcdMessage& response, const EtcdCallOptions& options) {
+  if (members_.at(i).no_leader && (options.require_leader || call == EtcdCall::txn)) {
+    return {14, "etcdserver: no leader"};
+  }
+  const bool open = call == EtcdCall::authenticate || call == EtcdCall::status;
+  if (auth_ && !open && !tokens_.contains(options.token)) {
+    return options.token.empty() ? EtcdVerdict{3, "etcdserver: user name is empty"}
+                                 : EtcdVerdict{16, "etcdserver: invalid auth token"};
+  }
+  switch (call) {
+    case EtcdCall::range: {
+      const auto& range_request = static_cast<const etcdpb::RangeRequest&>(request);
+      if (!range_request.serializable()) pass(i);
+      return range(i, range_request, static_cast<etcdpb::RangeResponse&>(response));
+    }
+    case EtcdCall::txn: {
+      return txn(i, static_cast<const etcdpb::TxnRequest&>(request),
+                 static_cast<etcdpb::TxnResponse&>(response));
+    }
+    case EtcdCall::lease_grant: {
+      auto& answer = static_cast<etcdpb::LeaseGrantResponse&>(response);
+      const std::int64_t id = next_lease_++;
+      leases_[id].ttl = static_cast<const etcdpb::LeaseGrantRequest&>(request).ttl();
+      extend(id);
+      pass(i);
+      fill(i, *answer.mutable_header());
+      answer.set_id(id);
+      answer.set_ttl(leases_[id].ttl);
+      return kOk;
+    }
+    case EtcdCall::lease_revoke: {
+      const auto id = static_cast<const etcdpb::LeaseRevokeRequest&>(request).id();
+      if (!leases_.contains(id)) return kNoLease;
+      revoke(id);
+      pass(i);
+      fill(i, *static_cast<etcdpb::LeaseRevokeResponse&>(response).mutable_header());
+      return kOk;
+    }
+    case EtcdCall::lease_time_to_live: {
+      const auto& asked = static_cast<const etcdpb::LeaseTimeToLiveRequest&>(request);
+      auto& answer = static_cast<etcdpb::LeaseTimeToLiveResponse&>(response);
+      fill(i, *answer.mutable_header());
+      answer.set_id(asked.id());
+      const auto found = leases_.find(asked.id());
+      answer.set_ttl(-1);
+      if (found == leases_.end()) return kOk;
+      answer.set_ttl(
+          std::chrono::duration_cast<seconds>(found->second.expires - loop_.now()).count() + 1);
+      answer.set_grantedttl(found->second.ttl);
+      for (const auto& [key, kv] : keys_) {
+        if (asked.keys() && kv.lease() == asked.id()) answer.add_keys(key);
+      }
+      return kOk;
+    }
+    case EtcdCall::authenticate: {
+      if (!auth_) return {9, "etcdserver: authentication is not enabled"};
+      if (static_cast<const etcdpb::AuthenticateRequest&>(request).password() != "secret") {
+        return {3, "etcdserver: authentication failed, invalid user ID or password"};
+      }
+      auto& answer = static_cast<etcdpb::AuthenticateResponse&>(response);
+      fill(i, *answer.mutable_header());
+      answer.set_token("token" + std::to_string(++authentications));
+      tokens_.insert(answer.token());
+      return kOk;
+    }
+    case EtcdCall::status: {
+      auto& answer = static_cast<etcdpb::StatusResponse&>(response);
+      fill(i, *answer.mutable_header());
+      answer.set_version("3.5.0");
+      return kOk;
+    }
+  }
+  return {12, "unimplemented"};
+}
+
+// ---- keys
+
+FakeEtcd::Keys FakeEtcd::at(std::int64_t revision) const {
+  Keys keys;
+  for (const auto& event : history_) {
+    if (event.kv().mod_revision() > revision) break;
+    if (event.type() == etcdpb::Event::DELETE) {
+      keys.erase(event.kv().key());
+    } else {
+      keys[event.kv().key()] = event.kv();
+    }
+  }
+  return keys;
+}
+
+void FakeEtcd::range(const Keys& keys, const etcdpb::RangeRequest& request,
+                     etcdpb::RangeResponse& response) {
+  std::vector<etcdpb::KeyValue> found;
+  for (const auto& [key, kv] : keys) {
+    const auto& end = request.range_end();
+    const bool in = end.empty()
+                        ? key == request.key()
+                        : key >= request.key() && (end == std::string(1, '\0') || key < end);
+    if (in) found.push_back(kv);
+  }
+  response.set_count(static_cast<std::int64_t>(found.size()));  // before it is filtered, as etcd's
+  std::erase_if(found, [&](const auto& kv) {
+    return request.max_create_revision() != 0 &&
+           kv.create_revision() > request.max_create_revision();
+  });
+  if (request.sort_target() == etcdpb::RangeRequest::CREATE) {
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.create_revision() > b.create_revision();
+    });
+  }
+  if (request.limit() > 0 && static_cast<std::int64_t>(found.size()) > request.limit()) {
+    found.resize(static_cast<std::size_t>(request.limit()));
+    response.set_more(true);
+  }
+  for (auto& kv : found) {
+    if (request.keys_only()) kv.clear_value();
+    *response.add_kvs() = kv;
+  }
+}
+
+EtcdVerdict FakeEtcd::range(std::size_t i, const etcdpb::RangeRequest& request,
+                            etcdpb::RangeResponse& response) {
+  const std::int64_t applied = members_[i].applied;
+  if (request.revision() > applied) return kFuture;
+  if (request.revision() != 0 && request.revision() < compacted_) return kCompacted;
+  fill(i, *response.mutable_header());
+  range(at(request.revision() == 0 ? applied : request.revision()), request, response);
+  return kOk;
+}
+
+bool FakeEtcd::holds(const etcdpb::Compare& compare) const {
+  const auto* const kv = find(compare.key());
+  if (compare.target() == etcdpb::Compare::LEASE) {
+    return (kv == nullptr ? 0 : kv->lease()) == compare.lease();
+  }
+  return (kv == nullptr ? 0 : kv->create_revision()) == compare.create_revision();
+}
+
+EtcdVerdict FakeEtcd::txn(std::size_t i, const etcdpb::TxnRequest& request,
+                          etcdpb::TxnResponse& response) {
+  bool yes = true;
+  for (const auto& compare : request.compare()) yes = yes && holds(compare);
+  const auto& operations = yes ? request.success() : request.failure();
+  for (const auto& op : operations) {
+    if (op.has_request_put() && !leases_.contains(op.request_put().lease())) return kNoLease;
+  }
+  response.set_succeeded(yes);
+  const std::size_t before = history_.size();
+  for (const auto& op : operations) {
+    auto& answer = *response.add_responses();
+    if (op.has_request_put()) {
+      write(op.request_put().key(), op.request_put().value(), op.request_put().lease());
+      answer.mutable_response_put();
+    } else if (op.has_request_delete_range()) {
+      const bool was = erase(op.request_delete_range().key());
+      answer.mutable_response_delete_range()->set_deleted(was ? 1 : 0);
+    } else {
+      range(keys_, op.request_range(), *answer.mutable_response_range());
+    }
+  }
+  if (history_.size() != before) wrote();
+  pass(i);
+  fill(i, *response.mutable_header());
+  return kOk;
+}
+
+void FakeEtcd::write(const std::string& key, const std::string& value, std::int64_t lease) {
+  auto& kv = keys_[key];
+  kv.set_key(key);
+  kv.set_value(value);
+  kv.set_lease(lease);
+  kv.set_mod_revision(revision_ + 1);
+  if (kv.create_revision() == 0) kv.set_create_revision(revision_ + 1);
+  etcdpb::Event event;
+  *event.mutable_kv() = kv;
+  history_.push_back(event);
+}
+
+bool FakeEtcd::erase(const std::string& key) {
+  if (keys_.erase(key) == 0) return false;
+  etcdpb::Event event;
+  event.set_type(etcdpb::Event::DELETE);
+  event.mutable_kv()->set_key(key);
+  event.mutable_kv()->set_mod_revision(revision_ + 1);
+  history_.push_back(event);
+  return true;
+}
+
+void FakeEtcd::pass(std::size_t i) {
+  if (members_[i].applied == revision_) return;
+  members_[i].applied = revision_;
+  for (const auto& watcher : watchers_) follow(*watcher);
+}
+
+void FakeEtcd::wrote() {
+  ++revision_;
+  for (auto& member : members_) {
+    if (!member.lags) member.applied = revision_;
+  }
+  for (const auto& watcher : watchers_) follow(*watcher);
+}
+
+// ---- leases
+
+void FakeEtcd::extend(std::int64_t id) {
+  Lease& lease = leases_.at(id);
+  loop_.cancel(lease.timer);
+  lease.expires = loop_.now() + seconds(lease.ttl);
+  lease.timer = loop_.at(lease.expires, [this, id] { revoke(id); });
+}
+
+void FakeEtcd::revoke(std::int64_t id) {
+  const auto found = leases_.find(id);
+  if (found == leases_.end()) return;
+  loop_.cancel(found->second.timer);
+  leases_.erase(found);
+  std::vector<std::string> gone;
+  for (const auto& [key, kv] : keys_) {
+    if (kv.lease() == id) gone.push_back(key);
+  }
+  for (const auto& key : gone) erase(key);
+  if (!gone.empty()) wrote();
+}
+
+void FakeEtcd::keep_alive(std::size_t i, const etcdpb::LeaseKeepAliveRequest& request,
+                          etcdpb::LeaseKeepAliveResponse& response) {
+  fill(i, *response.mutable_header());
+  response.set_id(request.id());
+  response.set_ttl(0);
+  const auto found = leases_.find(request.id());
+  if (found == leases_.end()) return;
+  extend(request.id());
+  response.set_ttl(found->second.ttl + keepalive_bonus);
+}
+
+// ---- watches
+
+void FakeEtcd::watch(std::size_t i, FakeHearer* stream, const std::string& token,
+                     const etcdpb::WatchRequest& request) {
+  if (request.has_cancel_request()) {
+    const auto id = request.cancel_request().watch_id();
+    const auto gone = std::erase_if(watchers_, [&](const auto& watcher) {
+      return watcher->stream == stream && watcher->id == id;
+    });
+    if (gone == 0) return;
+    etcdpb::WatchResponse response;
+    fill(i, *response.mutable_header());
+    response.set_watch_id(id);
+    response.set_canceled(true);
+    stream->hear(response);
+    return;
+  }
+  const auto& create = request.create_request();
+  etcdpb::WatchResponse created;
+  fill(i, *created.mutable_header());
+  created.set_watch_id(create.watch_id());
+  created.set_created(true);
+  if (auth_ && !tokens_.contains(token)) {
+    if (!names_refused_watches) created.set_watch_id(-1);
+    created.set_canceled(true);
+    created.set_cancel_reason(refusal);
+    stream->hear(created);
+    return;
+  }
+  stream->hear(created);
+  auto watcher = std::make_unique<Watcher>();
+  watcher->member = i;
+  watcher->stream = stream;
+  watcher->id = create.watch_id();
+  watcher->key = create.key();
+  watcher->next = create.start_revision() == 0 ? members_[i].applied + 1 : create.start_revision();
+  for (const int filter : create.filters()) {
+    (filter == etcdpb::WatchCreateRequest::NOPUT ? watcher->puts : watcher->deletes) = false;
+  }
+  if (watcher->next < compacted_) {
+    etcdpb::WatchResponse cancelled;
+    fill(i, *cancelled.mutable_header());
+    cancelled.set_watch_id(create.watch_id());
+    cancelled.set_canceled(true);
+    cancelled.set_compact_revision(compacted_);
+    stream->hear(cancelled);
+    return;
+  }
+  watchers_.push_back(std::move(watcher));
+  follow(*watchers_.back());
+}
+
+void FakeEtcd::follow(Watcher& watcher) {
+  const std::int64_t applied = members_[watcher.member].applied;
+  etcdpb::WatchResponse response;
+  for (const auto& event : history_) {
+    const auto at = event.kv().mod_revision();
+    if (at < watcher.next || at > applied || event.kv().key() != watcher.key) continue;
+    if (event.type() == etcdpb::Event::PUT ? watcher.puts : watcher.deletes) {
+      *response.add_events() = event;
+    }
+  }
+  watcher.next = std::max(watcher.next, applied + 1);
+  if (response.events_size() == 0) return;
+  fill(watcher.member, *response.mutable_header());
+  response.set_watch_id(watcher.id);
+  watcher.stream->hear(response);
+}
+
+void FakeEtcd::stream_gone(FakeHearer* stream) {
+  std::erase_if(watchers_, [&](const auto& watcher) { return watcher->stream == stream; });
+}
+
+// ---- operators
+
+std::int64_t FakeEtcd::put(const std::string& key, std::int64_t lease, const std::string& value) {
+  write(key, value, lease);
+  wrote();
+  return find(key)->create_revision();
+}
+
+bool FakeEtcd::remove(const std::string& key) {
+  if (!erase(key)) return false;
+  wrote();
+  return true;
+}
+
+void FakeEtcd::set_back(std::int64_t revision) {
+  keys_ = at(revision);
+  std::erase_if(history_, [&](const auto& e) { return e.kv().mod_revision() > revision; });
+  revision_ = revision;
+  for (auto& member : members_) member.applied = revision;
+}
+
+void FakeEtcd::lag(std::size_t i) { members_.at(i).lags = true; }
+
+void FakeEtcd::catch_up() {
+  for (auto& member : members_) {
+    member.lags = false;
+    member.applied = revision_;
+  }
+  for (const auto& watcher : watchers_) follow(*watcher);
+}
+
+std::vector<std::string> FakeEtcd::keys(const std::string& prefix) const {
+  std::vector<std::string> found;
+  for (const auto& [key, kv] : keys_) {
+    if (key.starts_with(prefix)) found.push_back(key);
+  }
+  return found;
+}
+
+const etcdpb::KeyValue* FakeEtcd::find(const std::string& key) const {
+  const auto found = keys_.find(key);
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::int64_t> FakeEtcd::leases() const {
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, lease] : leases_) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace baton::internal

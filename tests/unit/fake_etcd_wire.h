@@ -1,0 +1,117 @@
+// How one client reaches the fake cluster: everything takes time, and can be lost on the way, there
+// or back, or come late.
+#pragma once
+
+#include "fake_etcd.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+struct FakeAsked {
+  std::size_t endpoint = 0;
+  EtcdCall call{};
+  std::shared_ptr<EtcdMessage> request;
+  EtcdCallOptions options;
+  Time at{};
+  template <class T>
+  const T& as() const {
+    return static_cast<const T&>(*request);
+  }
+};
+
+// What becomes of one call. What is carried out after its deadline lands late: nobody is told.
+struct FakeFate {
+  Nanos there = std::chrono::milliseconds(1);
+  Nanos back = std::chrono::milliseconds(1);
+  bool arrives = true;
+  bool answered = true;
+  std::optional<EtcdVerdict> refuse{};  // instead of being carried out
+};
+
+inline FakeFate lost_request() { return {.arrives = false}; }
+inline FakeFate lost_answer() { return {.answered = false}; }
+inline FakeFate lands_after(Nanos there) { return {.there = there, .answered = false}; }
+inline FakeFate refused(int code, std::string message) {
+  return {.refuse = EtcdVerdict{code, std::move(message)}};
+}
+
+class FakeEtcdWire final : public EtcdWire {
+ public:
+  struct Path {
+    bool down = false;    // and the channel knows it
+    bool silent = false;  // nothing arrives, in either direction, and nobody is told
+    int renewed = 0;      // which connection it is
+    int dead = 0;         // earlier ones are silent for ever
+  };
+
+  explicit FakeEtcdWire(FakeEtcd& etcd) : etcd_(etcd), paths_(etcd.members()) {}
+  ~FakeEtcdWire() override { *alive_ = false; }
+
+  // ---- for the test
+  std::function<FakeFate(const FakeAsked&)> fate;
+  // Says true of what is sent on a stream: it never arrives.
+  std::function<bool(std::size_t endpoint, EtcdFlow, const EtcdMessage&)> swallow;
+  std::function<Nanos()> stream_latency;
+
+  void take_down(std::size_t i);
+  void bring_up(std::size_t i) { paths_[i].down = false; }
+  void silence(std::size_t i, bool silent = true);
+  // This connection is silent for ever; pings find that out after 13 s.
+  void black_hole(std::size_t i);
+  void heal();
+  // Those of one kind, or all.
+  void break_streams(std::optional<EtcdFlow> flow = {},
+                     const EtcdVerdict& why = {14, "connection reset"});
+  std::vector<FakeAsked> take_log() { return std::exchange(log_, {}); }
+  const std::vector<FakeAsked>& log() const { return log_; }
+  std::size_t count(EtcdCall call) const;
+  std::size_t streams(EtcdFlow flow) const;               // open ones
+  std::optional<std::size_t> where(EtcdFlow flow) const;  // of the newest
+  std::size_t sent(EtcdFlow flow) const {
+    return flow == EtcdFlow::watch ? sent_watch_ : sent_keep_;
+  }
+  std::size_t most_under_way() const { return most_under_way_; }
+  Path& path(std::size_t i) { return paths_.at(i); }
+  std::vector<std::shared_ptr<EtcdMessage>> take_stream_log() {
+    return std::exchange(stream_log_, {});
+  }
+
+  // ---- EtcdWire
+  std::size_t endpoints() const override { return paths_.size(); }
+  std::string endpoint(std::size_t i) const override { return "node" + std::to_string(i); }
+  bool unreachable(std::size_t i) override { return paths_.at(i).down; }
+  void renew(std::size_t i) override { ++paths_.at(i).renewed; }
+  void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
+           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
+           EtcdAnswer answer) override;
+  std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow, const std::string& token,
+                                   EtcdStreamListener& listener) override;
+
+ private:
+  struct Call;
+  class Stream;
+  class Handle;
+  ManualLoop& loop() { return etcd_.loop(); }
+  void finish(const std::shared_ptr<Call>& call, const EtcdVerdict& verdict);
+  void arrive(const std::shared_ptr<Call>& call, const FakeFate& fate);
+
+  FakeEtcd& etcd_;
+  std::vector<Path> paths_;
+  std::vector<FakeAsked> log_;
+  std::vector<std::shared_ptr<EtcdMessage>> stream_log_;
+  std::vector<std::weak_ptr<Stream>> streams_;
+  std::size_t sent_watch_ = 0;
+  std::size_t sent_keep_ = 0;
+  std::size_t under_way_ = 0;
+  std::size_t most_under_way_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace baton::internal
