@@ -215,8 +215,8 @@ void EtcdLeases::beat() {
 
 void EtcdLeases::stream_message(const EtcdMessage& message) {
   const auto& answer = static_cast<const etcdpb::LeaseKeepAliveResponse&>(message);
-  const auto alive = alive_;
-  link_.heard(endpoint_, answer.header());
+  // Another cluster does not know our leases, which says nothing about them.
+  if (!link_.heard(endpoint_, answer.header())) return;
   const auto found = leases_.find(answer.id());
   if (found == leases_.end() || !found->second.waiting) return;
   Lease& lease = found->second;

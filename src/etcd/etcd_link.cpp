@@ -211,8 +211,8 @@ void EtcdLink::changed(const std::string& detail) {
 
 // ---- which endpoint
 
-void EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
-  check(endpoint, header, 0);
+bool EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
+  return check(endpoint, header, 0);
 }
 
 void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict) {

@@ -90,8 +90,9 @@ class EtcdLink {
   bool down() const noexcept { return down_; }
   const std::string& trouble() const noexcept { return trouble_; }
 
-  // For streams: what came on them, and that they ended or stay silent.
-  void heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
+  // For streams: what came on them, and that they ended or stay silent. heard() is false if what
+  // came does not count, because it comes from another store.
+  bool heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
   void failed(std::size_t endpoint, const EtcdVerdict& verdict);
   void silent(std::size_t endpoint, const std::string& what);
   // A stream was refused for its token: the next one gets another.

@@ -107,7 +107,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
 
   void stream_message(const EtcdMessage& message) override {
     const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
-    owner_.link_.heard(endpoint_, response.header());
+    if (!owner_.link_.heard(endpoint_, response.header())) return;
     const auto watch =
         ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
     if (pending_.erase(response.watch_id()) > 0) refresh_timer();
