@@ -14,6 +14,11 @@ constexpr int kDeadlineExceeded = 4;
 constexpr int kFailedPrecondition = 9;
 constexpr int kUnavailable = 14;
 
+// Said to whoever comes without a token, where users are turned on.
+bool asks_who(const EtcdVerdict& verdict) {
+  return verdict.message.find("user name is empty") != std::string::npos;
+}
+
 }  // namespace
 
 EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
@@ -98,9 +103,9 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
   const auto alive = alive_;
   --under_way_;
   const EtcdStatus status = etcd_status(verdict);
-  if (status == EtcdStatus::token_expired && !parts_.user.empty() &&
+  if ((status == EtcdStatus::token_expired || asks_who(verdict)) && !parts_.user.empty() &&
       !std::exchange(request->again, true)) {
-    token_.clear();
+    forget_token();
     request->response.reset(response.New());
     send(request);
     return;

@@ -95,8 +95,12 @@ class EtcdLink {
   bool heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
   void failed(std::size_t endpoint, const EtcdVerdict& verdict);
   void silent(std::size_t endpoint, const std::string& what);
-  // A stream was refused for its token: the next one gets another.
-  void forget_token() { token_.clear(); }
+  // A stream was refused for its token: the next one gets another. Users may have been turned on
+  // since we heard that there are none.
+  void forget_token() {
+    token_.clear();
+    parts_.atlas->auth_off = false;
+  }
   // Once we have a token, or cannot get one; inside the call if none is missing.
   void with_token(Task task);
 
