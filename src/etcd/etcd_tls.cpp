@@ -125,6 +125,12 @@ std::string describe(SSL* ssl, const Endpoint& endpoint) {
   if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER) {
     return "the server does not speak TLS on this port; use etcd:// for a plaintext port";
   }
+  // What etcd does on a plaintext port: it closes, without a word.
+  if (error == 0 || (ERR_GET_LIB(error) == ERR_LIB_SSL &&
+                     ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
+    return "the server closed the connection in the TLS handshake: most likely it does not speak "
+           "TLS on this port; use etcd:// for a plaintext port";
+  }
   const char* reason = ERR_reason_error_string(error);
   return std::string("the TLS handshake failed") + (reason == nullptr ? "" : ": ") +
          (reason == nullptr ? "" : reason);
