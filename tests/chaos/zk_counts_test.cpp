@@ -1,4 +1,5 @@
 // What a lock costs a ZooKeeper server: requests counted on the wire and by the server itself.
+#include "chaos/grants.h"
 #include "chaos/zk_tap.h"
 #include "support/boot_clock.h"
 #include "support/eventually.h"
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,32 +63,6 @@ class Tapped {
   }
   Tap tap_;
   Client client_;
-};
-
-// Somebody's lock, granted some time.
-class Waiter {
- public:
-  explicit Waiter(DistributedMutex mutex) {
-    mutex.acquire_async({}, [state = state_](Result<Lock> r) {
-      if (!r) return;  // its client was closed
-      const std::lock_guard guard(state->mutex);
-      state->lock = std::move(r).value();
-      state->granted = true;
-    });
-  }
-  bool granted() const {
-    const std::lock_guard guard(state_->mutex);
-    return state_->granted;
-  }
-  void release() { state_->lock.release(); }
-
- private:
-  struct State {
-    std::mutex mutex;
-    Lock lock;
-    bool granted = false;
-  };
-  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 class ZkCounts : public ::testing::Test {

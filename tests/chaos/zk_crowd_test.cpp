@@ -1,4 +1,5 @@
 // Crowds on a ZooKeeper server that is killed and started again while they wait.
+#include "chaos/grants.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
 #include "support/eventually.h"
@@ -9,17 +10,13 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -38,14 +35,6 @@ using test::Stopwatch;
 
 constexpr auto kSession = 40s;  // outlives the restart: everybody keeps its entry
 
-// Bytes of memory this process has in use.
-long resident_bytes() {
-  long pages = 0;
-  long resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
-
 long long count_of(std::chrono::milliseconds time) { return time.count(); }
 
 // A look at thousands of entries is work: not all the time.
@@ -53,37 +42,6 @@ template <class Predicate>
 ::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
   return test::eventually_with(what, kLong, predicate, [] { std::this_thread::sleep_for(20ms); });
 }
-
-// Who held a lock, one after the other. Each lets go at once.
-class Grants {
- public:
-  void add(Result<Lock> r) {
-    const std::lock_guard guard(mutex_);
-    if (!r) {
-      errors_.push_back(r.error().what());
-      return;
-    }
-    if (!r->valid()) errors_.push_back("a grant that is not valid");
-    tokens_.push_back(r->token());
-  }  // releases
-  std::vector<std::uint64_t> tokens() const {
-    const std::lock_guard guard(mutex_);
-    return tokens_;
-  }
-  std::size_t size() const {
-    const std::lock_guard guard(mutex_);
-    return tokens_.size() + errors_.size();
-  }
-  std::vector<std::string> errors() const {
-    const std::lock_guard guard(mutex_);
-    return errors_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::uint64_t> tokens_;
-  std::vector<std::string> errors_;
-};
 
 class ZkCrowd : public ::testing::Test {
  protected:
@@ -96,12 +54,6 @@ class ZkCrowd : public ::testing::Test {
     options.session_timeout = kSession;
     options.connect_timeout = kLong;  // also bounds inspect()
     return Client::connect("zk://" + server_.hosts() + "/crowd", options);
-  }
-
-  std::vector<std::uint64_t> queue(Client& client, const std::string& name) {
-    std::vector<std::uint64_t> tokens;
-    for (const auto& entry : client.inspect(name).entries) tokens.push_back(entry.token);
-    return tokens;
   }
 
   // Ephemeral nodes of all sessions, as the server has them.
@@ -147,14 +99,6 @@ class ZkCrowd : public ::testing::Test {
     return ::testing::AssertionSuccess();
   }
 
-  static void expect_in_order(const Grants& grants, const std::vector<std::uint64_t>& line) {
-    EXPECT_EQ(grants.errors(), std::vector<std::string>{});
-    const auto tokens = grants.tokens();
-    EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end(), std::less_equal<>()))
-        << "tokens do not grow";
-    EXPECT_EQ(tokens, line) << "not in the order of their entries";
-  }
-
   test::ZkEnsemble server_;
 };
 
@@ -187,7 +131,7 @@ TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
   if (!test::sanitized()) {
     EXPECT_LE(each, 8192) << "bytes per waiter";
   }
-  auto line = queue(observer, name);
+  auto line = line_of(observer, name);
   ASSERT_EQ(line.size(), kAll + 1);
   line.erase(line.begin());  // the first holder is not of the crowd
 
@@ -205,7 +149,7 @@ TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
   ASSERT_TRUE(all_served(grants, kAll));
   const auto served = serving.elapsed();
 
-  expect_in_order(grants, line);
+  grants.expect_in_order(line);
   EXPECT_LE(test::threads_of_this_process(), threads);
   EXPECT_TRUE(in_time("no entry is left", [&] { return entries_at_server() == 0; }));
   EXPECT_TRUE(observer.inspect(name).entries.empty());
@@ -254,7 +198,7 @@ TEST_F(ZkCrowd, WatchesThatDoNotFitInOnePacketSurviveAKilledServer) {
   EXPECT_EQ(sessions.size(), 1 + 3U) << "the observer's, and as many as it takes";
   std::vector<std::vector<std::uint64_t>> lines;
   for (const auto& name : names) {
-    lines.push_back(queue(observer, name));
+    lines.push_back(line_of(observer, name));
     lines.back().erase(lines.back().begin());
   }
 
@@ -266,7 +210,7 @@ TEST_F(ZkCrowd, WatchesThatDoNotFitInOnePacketSurviveAKilledServer) {
   held.clear();
   for (std::size_t i = 0; i < kLocks; ++i) {
     ASSERT_TRUE(all_served(grants[i], kEach)) << names[i];
-    expect_in_order(grants[i], lines[i]);
+    grants[i].expect_in_order(lines[i]);
   }
   EXPECT_TRUE(in_time("no entry is left", [&] { return entries_at_server() == 0; }));
   std::printf(

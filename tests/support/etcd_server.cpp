@@ -4,6 +4,7 @@
 #include "support/http.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
@@ -109,7 +110,7 @@ std::vector<std::string> EtcdCluster::command(int i) const {
       "--initial-advertise-peer-urls=" + url(advertised(i)), "--initial-cluster=" + all,
       "--listen-metrics-urls=" + url(server.metrics.port()),
       // Another cluster, which had one of these ports before, is not taken for ours.
-      "--initial-cluster-token=" + at(0).dir.path(),
+      "--initial-cluster-token=" + at(0).dir.path() + "-" + std::to_string(generation_),
       "--heartbeat-interval=" + std::to_string(options_.heartbeat.count()),
       "--election-timeout=" + std::to_string(options_.election.count()),
       // Not in the list of --help, but there since 3.4.10.
@@ -166,6 +167,15 @@ void EtcdCluster::start(int i, bool wait) {
 void EtcdCluster::restart(int i) {
   kill(i);
   start(i);
+}
+
+void EtcdCluster::wipe(bool another_cluster) {
+  if (size() != 1 || links_) throw std::invalid_argument("EtcdCluster: wipe one server");
+  kill(0);
+  std::filesystem::remove_all(at(0).dir / "data");
+  generation_ += another_cluster ? 1 : 0;
+  at(0).process = std::make_unique<ServerProcess>(command(0), at(0).dir / "log");
+  start(0);
 }
 
 void EtcdCluster::pause(int i) { at(i).process->pause(); }

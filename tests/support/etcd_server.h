@@ -77,6 +77,9 @@ class EtcdCluster : public EtcdStore {
   // first of several without which there is no majority.
   void start(int i, bool wait = true);
   void restart(int i);  // kill() and start()
+  // Kills the only server, and starts it with nothing: as the same cluster that was set back, or as
+  // another one. Same port.
+  void wipe(bool another_cluster);
   void pause(int i);   // SIGSTOP; returns when it is stopped. Its kernel still accepts connections.
   void resume(int i);  // SIGCONT
   bool running(int i) const { return at(i).process->running(); }  // paused counts
@@ -174,6 +177,7 @@ class EtcdCluster : public EtcdStore {
   std::vector<std::unique_ptr<Server>> servers_;
   std::unique_ptr<EtcdLinks> links_;  // asks for processes: goes before them
   std::chrono::milliseconds start_time_{0};
+  int generation_ = 0;  // of the cluster
 };
 
 }  // namespace baton::test

@@ -1,0 +1,211 @@
+// Servers and clients that die, stop and come back under a crowd that takes locks all the time: no
+// two holds overlap, tokens rise, no key and no lease is left, and everybody goes on.
+#include "chaos/etcd_faults.h"
+
+#include "chaos/server_faults.h"
+#include "support/eventually.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace baton::chaos {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::kLong;
+using test::Stopwatch;
+
+FaultyStore store_of(const test::EtcdCluster& etcd, std::chrono::milliseconds ttl) {
+  FaultyStore store{"etcd", {}, ttl, kEtcdGrace};
+  for (int i = 0; i < etcd.size(); ++i) store.ports.push_back(etcd.client_port(i));
+  return store;
+}
+
+std::unique_ptr<test::EtcdCluster> EtcdFaults::etcd_;
+
+void EtcdFaults::SetUpTestSuite() {
+  if (etcd_ || !test::etcd_installed()) return;
+  test::EtcdOptions options;
+  options.servers = 3;
+  options.peer_proxies = true;
+  etcd_ = std::make_unique<test::EtcdCluster>(options);
+}
+
+void EtcdFaults::SetUp() {
+  if (!etcd_) GTEST_SKIP() << "no etcd on this machine";
+}
+
+void EtcdFaults::TearDown() {
+  if (!etcd_) return;
+  EXPECT_TRUE(leases_settle(0)) << "after all clients were closed";
+  for (const auto& key : etcd_->keys()) ADD_FAILURE() << "left behind: " << key.key;
+}
+
+Client EtcdFaults::connect(const std::string& root, const std::string& label) {
+  return connect_quietly(store().url(store().hosts(), root), kEtcdTtl, label);
+}
+
+::testing::AssertionResult EtcdFaults::leases_settle(std::size_t count) {
+  std::size_t now = 0;
+  auto result = test::eventually_with(
+      std::to_string(count) + " leases", 2 * kEtcdTtl + kEtcdGrace,
+      [&] {
+        now = etcd().leases().size();
+        return now == count;
+      },
+      [] { std::this_thread::sleep_for(50ms); });
+  if (!result) result << ", and there are " << now;
+  return result;
+}
+
+namespace {
+
+// etcd before 3.4.31 and 3.5.13 (upstream #15247): a leader that was stopped and
+// goes on revokes the leases that ran out for it meanwhile, though another leads, who has seen them
+// renewed. Then the store frees a lock before its time: the next one holds it while the holder's
+// clock still runs. What is promised is what is promised for any forced release: the holder notices
+// within a second, and tokens rise. The only test that allows it is the one that stops a leader.
+constexpr std::chrono::milliseconds kRevokedByAnOldLeader = 1s;
+
+class EtcdFaultsCrowd : public EtcdFaults {
+ protected:
+  static void with_crowd(const std::function<void(Crowd&)>& fault, bool linger = true,
+                         std::chrono::milliseconds overlap = 0ms) {
+    chaos::with_crowd(store(), linger, fault, [&](Crowd& crowd, Client& observer) {
+      for (int lock = 0; lock < Crowd::kLocks; ++lock) {
+        EXPECT_TRUE(crowd.holds(lock).exclusive_and_ordered(overlap)) << Crowd::name(lock);
+      }
+      // Each client has one lease again, whatever it had meanwhile.
+      EXPECT_TRUE(leases_settle(Crowd::kClients + 1));
+      for (const auto& key : etcd().keys()) ADD_FAILURE() << "left behind: " << key.key;
+      crowd.close_clients();
+      observer.close();
+    });
+    if (HasFailure()) std::printf("%s\n", etcd().tails().c_str());
+  }
+};
+
+TEST_F(EtcdFaultsCrowd, GoesOnWhenTheLeaderIsKilledAndRestarted) {
+  with_crowd([](Crowd& crowd) { leader_killed(etcd(), crowd); });
+}
+
+TEST_F(EtcdFaultsCrowd, GoesOnWhenTheLeaderStopsForTwoTtlAndComesBack) {
+  with_crowd([](Crowd& crowd) { leader_paused(etcd(), crowd, 2 * kEtcdTtl); }, true,
+             kRevokedByAnOldLeader);
+}
+
+TEST_F(EtcdFaultsCrowd, GoesOnWhenAFollowerIsCutOff) {
+  with_crowd([](Crowd& crowd) {
+    EXPECT_EQ(follower_cut_off(etcd(), crowd, kEtcdTtl + 2s), 0) << "holds lost";
+  });
+}
+
+TEST_F(EtcdFaultsCrowd, GoesOnWhenTheLeaderIsCutOff) {
+  with_crowd([](Crowd& crowd) { leader_cut_off(etcd(), crowd, kEtcdTtl + 2s); });
+}
+
+TEST_F(EtcdFaultsCrowd, GoesOnWhenAllServersAreKilledAndRestarted) {
+  with_crowd([](Crowd&) { all_restarted(etcd()); });
+}
+
+TEST_F(EtcdFaultsCrowd, GoesOnWhenAHolderIsCutOffSilently) {
+  with_crowd([](Crowd& crowd) { holder_cut_off(crowd, kEtcdTtl + kEtcdGrace); });
+}
+
+TEST_F(EtcdFaultsCrowd, AStoppedProcessWakesUpWithoutItsLock) {
+  with_crowd([](Crowd& crowd) { process_stopped(store(), crowd, 2 * kEtcdTtl); }, false);
+}
+
+// Nobody is lost: the lease outlives it all, and whoever holds keeps what he has.
+TEST_F(EtcdFaultsCrowd, GoesOnWhenConnectionsAreResetAgainAndAgain) {
+  with_crowd([](Crowd& crowd) {
+    const Stopwatch watch;
+    while (watch.elapsed() < kEtcdTtl + 1s) {
+      for (const auto& proxy : crowd.proxies(crowd.lingerer())) proxy->reset_connections();
+      std::this_thread::sleep_for(200ms);
+    }
+    EXPECT_EQ(crowd.lost(), 0);
+    EXPECT_TRUE(crowd.goes_on(1));
+  });
+}
+
+// Watches that begin at a revision which is gone are cancelled by the server: that is no deletion.
+TEST_F(EtcdFaultsCrowd, AHundredWaitersGoOnWhileTheStoreIsCompacted) {
+  constexpr int kWaiters = 100;
+  with_crowd([](Crowd& crowd) {
+    std::mutex mutex;
+    test::Intervals holds;
+    std::vector<std::string> errors;
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 2; ++i) {
+      clients.push_back(std::make_unique<Client>(connect(crowd.root())));
+    }
+    auto first = clients[0]->mutex("many").acquire({.timeout = kLong});
+    for (std::size_t i = 0; i < kWaiters; ++i) {
+      clients[i % 2]->mutex("many").acquire_async({}, [&](const Result<Lock>& lock) {
+        const auto begin = test::boot_now();
+        const bool valid = lock && lock->valid();
+        if (valid) holds.add({begin, test::boot_now(), lock->token()});
+        const std::lock_guard guard(mutex);
+        if (!valid) errors.push_back(lock ? "not valid" : lock.error().what());
+      });
+    }
+    int compactions = 0;
+    std::jthread compactor([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        try {
+          etcd().compact();
+          etcd().defragment(++compactions % 3);
+        } catch (const std::exception& e) {
+          ADD_FAILURE() << e.what();
+        }
+        std::this_thread::sleep_for(200ms);
+      }
+    });
+    EXPECT_TRUE(eventually(
+        "all in line", [&] { return clients[1]->inspect("many").entries.size() == kWaiters + 1; }));
+    const auto begin = test::boot_now();
+    EXPECT_TRUE(wait_until({}, 2s));
+    first.verify(kLong);
+    holds.add({begin, test::boot_now(), first.token()});
+    first.release(kLong);
+    EXPECT_TRUE(eventually("all are served", [&] {
+      const std::lock_guard guard(mutex);
+      return holds.size() + errors.size() > kWaiters;
+    }));
+    compactor.request_stop();
+    compactor.join();
+    for (const auto& client : clients) client->close();
+    EXPECT_TRUE(holds.exclusive_and_ordered());
+    EXPECT_EQ(errors, std::vector<std::string>{});
+    EXPECT_GE(compactions, 5);
+    std::printf("[          ] %d compactions\n", compactions);
+  });
+}
+
+// The contract: the entry of a crashed holder is gone within the session timeout and a second.
+TEST_F(EtcdFaults, AfterACrashTheNextOneHoldsWithinTheTtlAndASecond) {
+  constexpr auto kSlack = 250ms;  // for watches to be told, and for threads to be run
+  const char* const more = std::getenv("BATON_RUNS");
+  const int runs = more == nullptr ? 2 : std::atoi(more);
+  etcd().wait_synced();
+  std::vector<std::string> hosts;
+  for (int i = 0; i < etcd().size(); ++i) hosts.push_back(etcd().host(i));
+  for (const auto ttl : {2'000ms, 4'000ms}) {
+    for (int run = 0; run < runs; ++run) {
+      for (const auto took : time_after_crashes(store_of(etcd(), ttl), fresh_root(), hosts)) {
+        EXPECT_LE(took, ttl + kEtcdGrace + kSlack);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace baton::chaos

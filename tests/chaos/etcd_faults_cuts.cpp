@@ -1,0 +1,55 @@
+// The connection breaks at every single message of an acquire and of a release, once on the way to
+// the server and once on the way back: the outcome is the same as if nothing had happened.
+#include "chaos/etcd_faults.h"
+#include "chaos/faults_cuts.h"
+
+namespace baton::chaos {
+namespace {
+
+using test::Direction;
+
+// A server that learns of the end of a connection gives up what came by it, so it is an answer that
+// is lost, not a request that is let through.
+class EtcdCase final : public CutCase {
+ public:
+  using CutCase::arm;
+  using CutCase::CutCase;
+  void arm(const Cut& cut) override {
+    direction_ = cut.done ? Direction::kToClient : Direction::kToServer;
+    proxy().cut_at_grpc(direction_, cut.n, false);
+  }
+  bool wait_cut(std::chrono::milliseconds limit) override {
+    return proxy().wait_cut(direction_, limit);
+  }
+
+ private:
+  std::atomic<Direction> direction_{Direction::kToServer};
+};
+
+class EtcdFaultsCuts : public EtcdFaults {
+ protected:
+  static Cuts<EtcdCase> cuts() { return Cuts<EtcdCase>(store()); }
+};
+
+TEST_F(EtcdFaultsCuts, AnAcquireOfANewLockSurvivesACutAtEveryMessage) {
+  cuts().acquire_of_a_new_lock(4);
+}
+
+TEST_F(EtcdFaultsCuts, AnAcquireBehindAHolderSurvivesACutAtEveryMessage) {
+  cuts().acquire_behind_a_holder(10);
+}
+
+TEST_F(EtcdFaultsCuts, AnAcquireSurvivesASecondCutWhileItRecovers) {
+  for (int second = 1; second <= 2; ++second) cuts().acquire_and_a_second_cut(4, second);
+}
+
+TEST_F(EtcdFaultsCuts, AnAcquireThatIsGivenUpLeavesNothingWhateverIsCut) {
+  cuts().acquire_that_is_given_up(8);
+}
+
+TEST_F(EtcdFaultsCuts, AReleaseSurvivesACutAtEveryMessage) { cuts().release(4); }
+
+TEST_F(EtcdFaultsCuts, ADroppedLockIsFreeWhateverIsCut) { cuts().dropped_lock(4); }
+
+}  // namespace
+}  // namespace baton::chaos

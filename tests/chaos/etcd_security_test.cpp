@@ -1,0 +1,189 @@
+// Who may touch a lock on etcd, tokens that run out, and that passwords stay where they are.
+#include "chaos/etcd_security.h"
+#include "chaos/grants.h"
+#include "support/eventually.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::kLong;
+using test::Stopwatch;
+
+constexpr auto kTokenLife = 2s;  // without use
+
+std::chrono::seconds long_hold() {
+  const char* const text = std::getenv("BATON_HOLD_SECONDS");
+  return std::chrono::seconds(text == nullptr ? 12 : std::atoi(text));
+}
+
+// One server with users.
+class EtcdUsers : public EtcdSecurity {
+ protected:
+  void start(bool auth = true) {
+    test::EtcdOptions options;
+    options.flags = {"--auth-token-ttl=" + std::to_string(kTokenLife.count())};
+    etcd_.emplace(options);
+    etcd_->add_user(kApp.name, kApp.password, "/app/");
+    etcd_->add_user(kReader.name, kReader.password, "/app/", true);
+    etcd_->add_user(kOther.name, kOther.password, "/other/");
+    if (auth) etcd_->enable_auth(kRoot.password);
+  }
+  test::EtcdCluster& etcd() { return *etcd_; }
+  Client connect(const ClientOptions& options) {
+    return Client::connect("etcd://" + etcd_->hosts() + "/app", options);
+  }
+  // It may neither wait for the lock nor remove who holds it.
+  void expect_kept_out(Client& client, const std::string& name, const std::string& entry) {
+    auto mutex = client.mutex(name);
+    refused(Errc::permission_denied, [&] { (void)mutex.acquire({.timeout = kLong}); });
+    refused(Errc::permission_denied, [&] { (void)client.evict(name, entry); });
+    std::atomic<int> denied{0};
+    mutex.acquire_async({}, [&](Result<Lock> r) {
+      denied = !r && r.error().errc() == Errc::permission_denied ? 1 : -1;
+    });
+    EXPECT_TRUE(eventually("an answer", [&] { return denied != 0; }));
+    EXPECT_EQ(denied, 1);
+  }
+
+ private:
+  std::optional<test::EtcdCluster> etcd_;
+};
+
+// Nobody says anything for longer than a token lives, again and again: the next call, and the next
+// watch on a stream that was opened with the old one, need another. Sessions are so long that a
+// waiter who is not told by a watch would wait for its backstop.
+TEST_F(EtcdUsers, AHoldAndItsWaitersOutliveTheirTokens) {
+  start();
+  auto holder = connect(as(kApp));
+  auto others = connect(as(kApp));
+  auto lock = holder.mutex("job").acquire({.timeout = kLong});
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  const Stopwatch watch;
+  while (watch.elapsed() < long_hold()) {
+    std::this_thread::sleep_for(kTokenLife + 1s);
+    auto& client = waiters.size() % 2 == 0 ? others : holder;
+    waiters.push_back(std::make_unique<Waiter>(client.mutex("job")));
+    ASSERT_TRUE(eventually("in line",
+                           [&] { return etcd().keys("/app/job/").size() == waiters.size() + 1; }));
+    EXPECT_TRUE(lock.valid());
+  }
+  EXPECT_EQ(lock.state(), LockState::held);
+  lock.verify(kLong);
+  std::this_thread::sleep_for(kTokenLife + 1s);
+  lock.release(kLong);
+  for (const auto& waiter : waiters) {
+    const Stopwatch handing;
+    ASSERT_TRUE(eventually("granted", [&] { return waiter->granted(); }));
+    EXPECT_LT(handing.elapsed(), 3s) << "no watch has told it";
+    waiter->release();
+  }
+  EXPECT_TRUE(etcd().keys("/app/").empty());
+}
+
+TEST_F(EtcdUsers, AWrongPasswordIsRefusedAtOnce) {
+  start();
+  const auto text = refused(Errc::permission_denied, [&] { (void)connect(as(kPretender)); });
+  expect_says(text, "check the user, the password");
+  ClientOptions unknown = as(kApp);
+  unknown.credentials.user = "nobody-here";
+  refused(Errc::permission_denied, [&] { (void)connect(unknown); });
+}
+
+TEST_F(EtcdUsers, WhoHasNoRightToThePrefixIsKeptOutAndToldSo) {
+  start();
+  auto app = connect(as(kApp));
+  auto lock = app.mutex("job").acquire({.timeout = kLong});
+  const std::string entry = app.inspect("job").entries.at(0).id;
+  for (const auto& options : {as(kOther), nobody()}) {
+    auto other = connect(options);
+    expect_kept_out(other, "job", entry);
+    refused(Errc::permission_denied, [&] { (void)other.mutex("job").try_acquire(); });
+    refused(Errc::permission_denied, [&] { (void)other.inspect("job"); });
+    refused(Errc::permission_denied, [&] { (void)other.list(); });
+    const auto text = refused(Errc::permission_denied,
+                              [&] { (void)other.mutex("new").acquire({.timeout = kLong}); });
+    expect_says(text, "permissions of its roles");
+  }
+  lock.verify();
+  EXPECT_EQ(app.inspect("job").entries.size(), 1U);
+}
+
+TEST_F(EtcdUsers, WhoMayReadLooksAndDoesNotTouch) {
+  start();
+  auto app = connect(as(kApp));
+  auto lock = app.mutex("job").acquire({.timeout = kLong});
+  auto reader = connect(as(kReader));
+  const auto seen = reader.inspect("job").entries;
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].token, lock.token());
+  EXPECT_EQ(reader.list(), std::vector<std::string>{"job"});
+  // One attempt on a lock that is held ends with the look that it may have.
+  EXPECT_FALSE(reader.mutex("job").try_acquire());
+  refused(Errc::permission_denied, [&] { (void)reader.mutex("free").try_acquire(); });
+  expect_kept_out(reader, "job", seen[0].id);
+  lock.verify();
+}
+
+// Tokens from before any change of users are refused.
+TEST_F(EtcdUsers, ChangesOfUsersAreNotNoticedByThoseWhoStay) {
+  start();
+  auto app = connect(as(kApp));
+  auto other = connect(as(kApp));
+  auto lock = app.mutex("job").acquire({.timeout = kLong});
+  etcd().add_user("newcomer", "green-finch-08", "/new/");
+  Waiter waiter(other.mutex("job"));
+  ASSERT_TRUE(eventually("in line", [&] { return app.inspect("job").entries.size() == 2; }));
+  etcd().change_password(kReader.name, "green-finch-09");
+  lock.release(kLong);
+  EXPECT_TRUE(eventually(
+      "granted", [&] { return waiter.granted(); }, 5s));
+  waiter.release();
+}
+
+TEST_F(EtcdUsers, WhosePasswordIsChangedIsRefusedAndKeepsWhatItHolds) {
+  start();
+  auto app = connect(as(kApp));
+  auto lock = app.mutex("job").acquire({.timeout = kLong});
+  etcd().change_password(kApp.name, "green-finch-10");
+  refused(Errc::permission_denied, [&] { (void)app.mutex("another").acquire({.timeout = kLong}); });
+  EXPECT_TRUE(lock.valid());
+}
+
+TEST_F(EtcdUsers, UsersMayBeTurnedOnWhileAClientIsConnected) {
+  start(false);
+  auto app = connect(as(kApp));
+  auto other = connect(as(kApp));
+  EXPECT_EQ(log_.count(LogLevel::warning, "does not ask who its clients are"), 2U);
+  auto lock = app.mutex("job").acquire({.timeout = kLong});
+  Waiter waiter(other.mutex("job"));
+  ASSERT_TRUE(eventually("in line", [&] { return app.inspect("job").entries.size() == 2; }));
+  etcd().enable_auth(kRoot.password);
+  EXPECT_NO_THROW(app.mutex("another").acquire({.timeout = kLong}).release());
+  lock.verify(kLong);
+  lock.release(kLong);
+  EXPECT_TRUE(eventually(
+      "granted", [&] { return waiter.granted(); }, 15s));
+  waiter.release();
+}
+
+TEST_F(EtcdUsers, UsersMayBeTurnedOffWhileAClientIsConnected) {
+  start();
+  auto app = connect(as(kApp));
+  auto lock = app.mutex("job").acquire({.timeout = kLong});
+  etcd().disable_auth();
+  std::this_thread::sleep_for(kTokenLife + 1s);
+  app.mutex("another").acquire({.timeout = kLong}).release();
+  lock.verify(kLong);
+  lock.release(kLong);
+}
+
+}  // namespace
+}  // namespace baton::chaos

@@ -1,0 +1,103 @@
+// Locks that are asked for without a thread that waits, and who was granted in which order.
+#pragma once
+
+#include <baton/baton.h>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::chaos {
+
+// Bytes of memory this process has in use.
+inline long resident_bytes() {
+  long pages = 0;
+  long resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+// Somebody's lock, granted some time.
+class Waiter {
+ public:
+  explicit Waiter(DistributedMutex mutex) {
+    mutex.acquire_async({}, [state = state_](Result<Lock> r) {
+      if (!r) return;  // its client was closed
+      const std::lock_guard guard(state->mutex);
+      state->lock = std::move(r).value();
+      state->granted = true;
+    });
+  }
+  bool granted() const {
+    const std::lock_guard guard(state_->mutex);
+    return state_->granted;
+  }
+  void release() { state_->lock.release(); }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    Lock lock;
+    bool granted = false;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// Who held a lock, one after the other. Each lets go at once.
+class Grants {
+ public:
+  void add(Result<Lock> r) {
+    const std::lock_guard guard(mutex_);
+    if (!r) {
+      errors_.push_back(r.error().what());
+      return;
+    }
+    if (!r->valid()) errors_.push_back("a grant that is not valid");
+    tokens_.push_back(r->token());
+  }  // releases
+  std::vector<std::uint64_t> tokens() const {
+    const std::lock_guard guard(mutex_);
+    return tokens_;
+  }
+  std::size_t size() const {
+    const std::lock_guard guard(mutex_);
+    return tokens_.size() + errors_.size();
+  }
+  std::vector<std::string> errors() const {
+    const std::lock_guard guard(mutex_);
+    return errors_;
+  }
+
+  // All of them, in the order in which they stood in line.
+  void expect_in_order(const std::vector<std::uint64_t>& line) const {
+    EXPECT_EQ(errors(), std::vector<std::string>{});
+    const auto granted = tokens();
+    EXPECT_TRUE(std::is_sorted(granted.begin(), granted.end(), std::less_equal<>()))
+        << "tokens do not grow";
+    EXPECT_EQ(granted, line) << "not in the order of their entries";
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> tokens_;
+  std::vector<std::string> errors_;
+};
+
+// The tokens of those in line, in order.
+inline std::vector<std::uint64_t> line_of(Client& client, const std::string& name) {
+  std::vector<std::uint64_t> tokens;
+  for (const auto& entry : client.inspect(name).entries) tokens.push_back(entry.token);
+  return tokens;
+}
+
+}  // namespace baton::chaos

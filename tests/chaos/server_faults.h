@@ -1,0 +1,93 @@
+// The faults themselves, for any cluster that can kill, pause and isolate its servers. Each ends
+// with everything healed, and all servers in step.
+#pragma once
+
+#include "chaos/faults.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace baton::chaos {
+
+template <class Servers>
+void leader_killed(Servers& servers, Crowd& crowd) {
+  const int leader = servers.leader();
+  servers.kill(leader);
+  EXPECT_TRUE(crowd.goes_on(1));
+  servers.start(leader);
+  servers.wait_synced();
+}
+
+template <class Servers>
+void leader_paused(Servers& servers, Crowd& crowd, std::chrono::milliseconds time) {
+  const int leader = servers.leader();
+  const test::Stopwatch watch;
+  servers.pause(leader);
+  EXPECT_TRUE(crowd.goes_on(1));
+  EXPECT_TRUE(wait_until(watch, time));
+  servers.resume(leader);
+  servers.wait_synced();
+}
+
+// One that has clients. How many holds were lost before it was healed: what the leader and the
+// other servers do not notice need not be noticed by anybody.
+template <class Servers>
+int follower_cut_off(Servers& servers, Crowd& crowd, std::chrono::milliseconds time) {
+  const test::Stopwatch watch;
+  servers.isolate(crowd.busiest(servers.leader()));
+  EXPECT_TRUE(crowd.goes_on(1));
+  EXPECT_TRUE(wait_until(watch, time));
+  const int lost = crowd.lost();
+  servers.heal_all();
+  servers.wait_synced();
+  return lost;
+}
+
+template <class Servers>
+void leader_cut_off(Servers& servers, Crowd& crowd, std::chrono::milliseconds time) {
+  const test::Stopwatch watch;
+  servers.isolate(servers.leader());
+  EXPECT_TRUE(crowd.goes_on(1));
+  EXPECT_TRUE(wait_until(watch, time));
+  servers.heal_all();
+  servers.wait_synced();
+}
+
+template <class Servers>
+void all_restarted(Servers& servers) {
+  for (int i = 0; i < servers.size(); ++i) servers.kill(i);
+  for (int i = 0; i < servers.size(); ++i) servers.start(i, false);
+  servers.wait_synced();
+}
+
+// Silently: nothing arrives, nothing is closed.
+inline void holder_cut_off(Crowd& crowd, std::chrono::milliseconds time) {
+  const test::Stopwatch watch;
+  const auto& proxies = crowd.proxies(crowd.lingerer());
+  for (const auto& proxy : proxies) {
+    proxy->blackhole(test::Direction::kToServer);
+    proxy->blackhole(test::Direction::kToClient);
+  }
+  EXPECT_TRUE(wait_until(watch, time));
+  for (const auto& proxy : proxies) proxy->heal();
+  EXPECT_GE(crowd.lost(), 1);
+}
+
+// It holds the first lock, and wakes up without it.
+inline void process_stopped(const FaultyStore& store, Crowd& crowd,
+                            std::chrono::milliseconds time) {
+  HoldingChild child(store.url(store.hosts(), crowd.root()), store.session, Crowd::name(0));
+  ASSERT_TRUE(child.wait_held());
+  const test::Stopwatch watch;
+  ASSERT_TRUE(child.stop());
+  EXPECT_TRUE(crowd.goes_on(0));
+  EXPECT_TRUE(wait_until(watch, time));
+  child.go_on();
+  EXPECT_EQ(child.end(), 0);
+  const auto before = crowd.holds(0).size();
+  crowd.holds(0).add_file(child.record());
+  EXPECT_GT(crowd.holds(0).size(), before);
+}
+
+}  // namespace baton::chaos
