@@ -212,13 +212,6 @@ void EtcdLeases::schedule() {
 
 void EtcdLeases::beat() {
   loop_.cancel(beat_timer_);
-  loop_.cancel(std::exchange(late_timer_, TimerId::none));
-  if (leases_.empty()) {
-    // The last was retired, and the next not granted: the session has nothing to live by.
-    beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
-    grant();
-    return;
-  }
   drop_idle();
   if (std::none_of(leases_.begin(), leases_.end(),
                    [](const auto& l) { return !l.second.retired; })) {
@@ -235,7 +228,6 @@ void EtcdLeases::beat() {
   }
   // Before the first byte is written. Each lease has one under way at most.
   const Time now = loop_.now();
-  bool waiting = false;
   for (auto& [id, lease] : leases_) {
     if (lease.unwanted() || std::exchange(lease.waiting, true)) continue;
     lease.sent = now;

@@ -72,7 +72,6 @@ class EtcdLeases final : private EtcdStreamListener {
   void grant();
   void granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply);
   void revoke(std::int64_t id);
-  void forget(std::int64_t id);
   void drop_idle();
 
   void stream_message(const EtcdMessage& message) override;

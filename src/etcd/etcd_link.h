@@ -37,9 +37,8 @@ struct EtcdAtlas {
 class EtcdLinkListener {
  public:
   virtual ~EtcdLinkListener() = default;
-  // We ask another one now, or over another connection.
-  virtual void link_left(std::size_t endpoint) = 0;
-  virtual void link_back() = 0;  // answers come again
+  virtual void link_left(std::size_t endpoint) = 0;  // we ask another one now
+  virtual void link_back() = 0;                      // answers come again
   virtual void link_store_changed(const std::string& detail) = 0;
 };
 

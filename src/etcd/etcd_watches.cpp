@@ -1,7 +1,6 @@
 #include "etcd/etcd_watches.h"
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <utility>
 
@@ -16,12 +15,6 @@ constexpr milliseconds kRefusedPause{1'000};
 constexpr int kMostRefusals = 3;
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{2'000};
-
-bool is_refusal(const std::string& reason) {
-  return reason.find("permission denied") != std::string::npos ||
-         reason.find("auth") != std::string::npos ||
-         reason.find("user name is empty") != std::string::npos;
-}
 }  // namespace
 
 // One stream, and the watches on it. When it breaks it opens another and goes on there.
@@ -47,7 +40,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
 
   void remove(const Watch& watch) {
     ids_.erase(watch.id);
-    if (std::erase(pending_, watch.id) > 0) refresh_timer();
+    if (pending_.erase(watch.id) > 0) refresh_timer();
     if (stream_ == nullptr) return;
     etcdpb::WatchRequest request;
     request.mutable_cancel_request()->set_watch_id(watch.id);
@@ -135,7 +128,6 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     failures_ = 0;
     refusals_ = 0;
     if (response.created()) {
-      watch->refused = false;
       owner_.created(watch, response.header().revision());
       return;
     }

@@ -73,11 +73,9 @@ class EtcdWatches {
     Lane* lane = nullptr;
     TimerId timer = TimerId::none;  // not begun yet
     std::int64_t covered = 0;       // everything after this is, or will be, heard; 0: nothing is
-    std::uint64_t round = 0;        // how often it was asked for
     bool begun = false;
     std::int64_t looking = 0;  // the look under way is for the watch that began at this revision
     bool resumed = false;
-    bool refused = false;
   };
   using WatchPtr = std::shared_ptr<Watch>;
 
