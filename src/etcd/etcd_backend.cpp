@@ -107,7 +107,8 @@ class EtcdBackend final : public Backend {
   std::string silence() const { return "no server of " + address_.where + " answered"; }
 
   void tried(Result<Done> opened) {
-    const bool over = opening_->info().state == SessionState::closed;
+    // A session that is over (another cluster answered) does not try on: the next one does.
+    const bool over = opening_ == nullptr || opening_->info().state == SessionState::closed;
     if (opened && over) opened = Error(Errc::connection_failed, "the session ended as it began");
     if (opened || over || !transient(opened.error())) {
       finish(std::move(opened));

@@ -65,6 +65,7 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
   }
   if (closing_) {
     // Asked for before the end: nobody wants it any more.
+    fail_waiting(Error(Errc::closed, "the client is being closed"));
     etcdpb::LeaseRevokeRequest request;
     request.set_id(reply.body.id());
     EtcdHow how;

@@ -194,6 +194,7 @@ void EtcdSession::tell(const PlacePtr& place, const etcdpb::RangeResponse& readi
     return;
   }
   place->seen = std::max(place->seen, revision);
+  place->told = revision;
   // News that is older would show somebody whom this reading does not show any more; and his watch,
   // which begins at what was seen, would never tell that he is gone.
   if (place->pin && place->pin->revision <= place->seen) place->pin.reset();

@@ -83,6 +83,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
     std::int64_t lease = 0;
     std::uint64_t token = 0;  // create revision
     std::int64_t seen = 0;    // it was there at this revision
+    std::int64_t told = 0;    // the revision of the reading that was told last
     bool doubted = false;     // a transaction of it may still land, however often it was answered
     bool withdrawn = false;
     bool removal_in_doubt = false;

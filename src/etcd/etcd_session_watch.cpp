@@ -66,7 +66,7 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
   if (what.waiter) {
     if (const auto place = places_.find(*what.waiter); place != places_.end()) {
       waiter = place->second;
-      want.known = waiter->seen;
+      want.known = waiter->told;
     }
   }
   return watches_.watch(std::move(want),
