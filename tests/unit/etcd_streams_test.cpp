@@ -66,7 +66,7 @@ TEST_F(EtcdStreamsTest, BrokenStreamGoesOnWhereItWasWithoutLoss) {
   wire.break_streams();
   etcd.remove("gone");
   pass();
-  EXPECT_TRUE(gone->gone()) << "deleted in the gap";
+  ASSERT_TRUE(gone->gone()) << "deleted in the gap";
   EXPECT_FALSE(gone->news[0].pinned) << "after a gap the cluster is asked";
   EXPECT_TRUE(kept->quiet());
   EXPECT_EQ(wire.count(EtcdCall::range), 0u);

@@ -1,0 +1,210 @@
+// Several leases of one session: when there is another, when one goes, and the end of all.
+#include "fake_etcd_leases.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace baton::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EtcdLeasePoolTest : public EtcdLeasesFixture {};
+
+TEST_F(EtcdLeasePoolTest, TheThousandAndFirstKeyGetsASecondLease) {
+  const auto first = key();
+  for (int n = 1; n < 1'000; ++n) ASSERT_EQ(key(), first);
+  const auto second = key();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(key(), second) << "the emptiest";
+  EXPECT_EQ(etcd.leases().size(), 2u);
+}
+
+TEST_F(EtcdLeasePoolTest, DeadlineIsTheEarliestOfAll) {
+  const Time first = loop.now();
+  for (int n = 0; n < 1'000; ++n) key();
+  loop.advance(1s);
+  key();
+  EXPECT_EQ(leases->deadline(), due(first));
+  wire.swallow = [&](std::size_t, EtcdFlow, const EtcdMessage& message) {
+    return static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == leases->all()[0];
+  };
+  loop.advance(first + 4'500ms - loop.now());
+  EXPECT_EQ(leases->deadline(), due(first)) << "only the second was renewed";
+}
+
+TEST_F(EtcdLeasePoolTest, IdleExtraLeasesAreRevoked) {
+  std::vector<std::int64_t> ids;
+  for (int n = 0; n < 1'001; ++n) ids.push_back(key());
+  step([&] {
+    for (const auto id : ids) leases->key_gone(id);
+  });
+  loop.advance(20s);
+  EXPECT_EQ(leases->all().size(), 1u);
+  EXPECT_EQ(etcd.leases(), leases->all());
+  EXPECT_TRUE(lost.empty());
+}
+
+// The keepalive of a lease that is being revoked is answered with "gone", or not at all.
+TEST_F(EtcdLeasePoolTest, RevokingAnExtraLeaseIsNoSilence) {
+  for (int n = 0; n < 1'000; ++n) key();
+  const auto slow = [](Nanos there, Nanos back) { return FakeFate{.there = there, .back = back}; };
+  for (const auto& fate : {slow(1ms, 1ms), slow(5ms, 1ms), slow(1ms, 300ms), slow(300ms, 1ms)}) {
+    const auto extra = key();
+    step([&] { leases->key_gone(extra); });
+    wire.fate = [fate](const FakeAsked&) { return fate; };
+    loop.advance(20s);
+    EXPECT_EQ(leases->all().size(), 1u);
+    EXPECT_EQ(wire.path(0).renewed, 0) << "the endpoint was taken for silent";
+    EXPECT_EQ(link->current(), 0u);
+    wire.fate = nullptr;
+  }
+}
+
+TEST_F(EtcdLeasePoolTest, LostAnswersToRevocationsDoNotEndTheSession) {
+  std::vector<std::int64_t> ids;
+  for (int n = 0; n < 3; ++n) {
+    ids.push_back(key());
+    step([&] { leases->retire(ids.back()); });
+    loop.advance(10ms);
+  }
+  const auto main = key();
+  wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::lease_revoke ? lost_answer() : FakeFate{};
+  };
+  step([&] {
+    for (const auto id : ids) leases->key_gone(id);
+  });
+  loop.advance(10s);
+  wire.fate = nullptr;
+  loop.advance(30s);
+  EXPECT_TRUE(lost.empty());
+  EXPECT_EQ(leases->all(), std::vector{main});
+  EXPECT_EQ(revoked.size(), 3u);
+}
+
+TEST_F(EtcdLeasePoolTest, LeaseThatIsBeingRevokedDoesNotShortenTheSession) {
+  const auto old = key();
+  step([&] { leases->retire(old); });
+  loop.advance(10ms);
+  key();
+  wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::lease_revoke ? lost_answer() : FakeFate{};
+  };
+  step([&] { leases->key_gone(old); });
+  for (int n = 0; n < 200; ++n) {
+    loop.advance(100ms);
+    ASSERT_GT(leases->deadline(), loop.now());
+  }
+}
+
+TEST_F(EtcdLeasePoolTest, RetiredLeaseGetsNoNewKeysAndGoesWithItsLast) {
+  const auto old = key();
+  step([&] { leases->key_added(old); });
+  step([&] { leases->retire(old); });
+  loop.advance(10ms);
+  const auto next = room();
+  EXPECT_NE(next, old);
+  step([&] { leases->key_gone(old); });
+  loop.advance(10ms);
+  EXPECT_TRUE(etcd.alive(old));
+  loop.advance(20s);
+  EXPECT_TRUE(etcd.alive(old)) << "it has a key: it is kept alive";
+  step([&] { leases->key_gone(old); });
+  loop.advance(10ms);
+  EXPECT_FALSE(etcd.alive(old));
+  EXPECT_EQ(revoked, std::vector{old});
+  EXPECT_EQ(leases->all(), std::vector{next});
+}
+
+TEST_F(EtcdLeasePoolTest, RevocationIsTriedAgain) {
+  const auto old = key();
+  wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::lease_revoke ? lost_request() : FakeFate{};
+  };
+  step([&] { leases->retire(old); });
+  step([&] { leases->key_gone(old); });
+  loop.advance(9s);
+  EXPECT_TRUE(etcd.alive(old));
+  wire.fate = nullptr;
+  loop.advance(20s);
+  EXPECT_FALSE(etcd.alive(old));
+}
+
+// All are revoked, and the next grant fails: there is nothing to keep alive, and nobody is silent.
+TEST_F(EtcdLeasePoolTest, WithoutLeasesNobodyIsTakenForSilent) {
+  const auto old = key();
+  wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::lease_grant ? refused(8, "etcdserver: too many requests")
+                                               : FakeFate{};
+  };
+  step([&] { leases->retire(old); });
+  step([&] { leases->key_gone(old); });
+  loop.advance(30s);
+  EXPECT_TRUE(leases->all().empty());
+  EXPECT_EQ(wire.path(0).renewed, 0);
+  wire.fate = nullptr;
+  loop.advance(4s);
+  EXPECT_EQ(leases->all().size(), 1u) << "asked for again";
+  loop.step([&] { leases->retire(leases->all().at(0)); });
+  const Time sent = loop.now();
+  EXPECT_GT(room(), 0);
+  EXPECT_EQ(leases->deadline(), due(sent));
+  loop.advance(30s);
+  EXPECT_GT(leases->deadline(), loop.now()) << "and it is kept alive";
+}
+
+// ---- the end
+
+TEST_F(EtcdLeasePoolTest, RevokeAllRevokesAll) {
+  for (int n = 0; n < 1'001; ++n) key();
+  bool done = false;
+  step([&] { leases->revoke_all([&](const Result<Done>&) { done = true; }); });
+  loop.advance(10ms);
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(etcd.leases().empty());
+  loop.advance(30s);
+  EXPECT_TRUE(lost.empty());
+}
+
+TEST_F(EtcdLeasePoolTest, RevokeAllTriesOnElsewhere) {
+  room();
+  wire.silence(0);
+  bool done = false;
+  step([&] { leases->revoke_all([&](const Result<Done>&) { done = true; }); });
+  loop.advance(500ms);
+  EXPECT_FALSE(done);
+  loop.advance(1s);
+  EXPECT_TRUE(done);
+  EXPECT_TRUE(etcd.leases().empty());
+}
+
+TEST_F(EtcdLeasePoolTest, LeaseThatIsGrantedDuringTheEndIsRevokedToo) {
+  int answered = 0;
+  step([&] { leases->with_room([&](const Result<std::int64_t>&) { ++answered; }); });
+  step([&] { leases->revoke_all([](const Result<Done>&) {}); });
+  EXPECT_EQ(answered, 1) << "whoever waits is told";
+  loop.advance(10ms);
+  EXPECT_TRUE(etcd.leases().empty());
+}
+
+TEST_F(EtcdLeasePoolTest, WhoComesAfterTheEndIsTold) {
+  room();
+  step([&] { leases->revoke_all([](const Result<Done>&) {}); });
+  for (int n = 0; n < 1'000; ++n) step([&] { leases->key_added(leases->all().at(0)); });
+  EXPECT_EQ(room(), -1);
+}
+
+TEST_F(EtcdLeasePoolTest, DestroyedWithEverythingUnderWay) {
+  for (int n = 0; n < 1'000; ++n) key();
+  step([&] { leases->with_room([](const Result<std::int64_t>&) {}); });
+  loop.advance(4s);
+  step([&] { leases->revoke_all([](const Result<Done>&) { FAIL(); }); });
+  step([&] { leases.reset(); });
+  loop.advance(30s);
+}
+
+}  // namespace
+}  // namespace baton::internal
