@@ -78,7 +78,12 @@ class EtcdFaultsCrowd : public EtcdFaults {
  protected:
   static void with_crowd(const std::function<void(Crowd&)>& fault, bool linger = true,
                          std::chrono::milliseconds overlap = 0ms) {
-    chaos::with_crowd(store(), linger, fault, [&](Crowd& crowd, Client& observer) {
+    // Not before the deadlines stand on a keepalive: the first comes after a third of the TTL.
+    const auto later = [&](Crowd& crowd) {
+      EXPECT_TRUE(wait_until({}, kEtcdTtl / 3 + 300ms));
+      fault(crowd);
+    };
+    chaos::with_crowd(store(), linger, later, [&](Crowd& crowd, Client& observer) {
       for (int lock = 0; lock < Crowd::kLocks; ++lock) {
         EXPECT_TRUE(crowd.holds(lock).exclusive_and_ordered(overlap)) << Crowd::name(lock);
       }
@@ -87,6 +92,7 @@ class EtcdFaultsCrowd : public EtcdFaults {
       for (const auto& key : etcd().keys()) ADD_FAILURE() << "left behind: " << key.key;
       crowd.close_clients();
       observer.close();
+      EXPECT_TRUE(etcd().leases().empty()) << "close() ends them, not their time";
     });
     if (HasFailure()) std::printf("%s\n", etcd().tails().c_str());
   }

@@ -6,6 +6,7 @@
 namespace baton::chaos {
 namespace {
 
+using namespace std::chrono_literals;
 using test::Direction;
 
 // A server that learns of the end of a connection gives up what came by it, so it is an answer that
@@ -45,6 +46,27 @@ TEST_F(EtcdFaultsCuts, AnAcquireSurvivesASecondCutWhileItRecovers) {
 
 TEST_F(EtcdFaultsCuts, AnAcquireThatIsGivenUpLeavesNothingWhateverIsCut) {
   cuts().acquire_that_is_given_up(8);
+}
+
+// The answer comes when nobody waits for it any more, and so does that of the removal.
+TEST_F(EtcdFaultsCuts, AnAcquireThatIsGivenUpBeforeItIsAnsweredLeavesNothing) {
+  const std::string root = fresh_root();
+  test::Proxy proxy(etcd().client_port(0));
+  auto client = connect_quietly(store().url(proxy.host(), root), kEtcdTtl, "unheard");
+  const auto keys = [&] { return etcd().keys(root + "/").size(); };
+  const auto before = etcd().revision();
+  proxy.stall(Direction::kToClient);
+  const test::Stopwatch watch;
+  const auto result = client.mutex("a/b").acquire_result({.timeout = 300ms});
+  EXPECT_EQ(result.has_value() ? Errc{} : result.error().errc(), Errc::timeout);
+  EXPECT_TRUE(
+      test::eventually("it is done all the same", [&] { return etcd().revision() > before; }));
+  EXPECT_TRUE(wait_until(watch, 1s));
+  proxy.heal();
+  EXPECT_TRUE(test::eventually(
+      "nothing is left", [&] { return keys() == 0; }, 3s));
+  auto lock = client.mutex("a/b").acquire({.timeout = test::kLong});
+  EXPECT_EQ(keys(), 1U);
 }
 
 TEST_F(EtcdFaultsCuts, AReleaseSurvivesACutAtEveryMessage) { cuts().release(4); }
