@@ -27,6 +27,10 @@ std::vector<std::int64_t> EtcdLeases::all() const {
 // ---- granting
 
 void EtcdLeases::with_room(Answer<std::int64_t> answer) {
+  if (closing_) {
+    answer(Error(Errc::closed, "the client is being closed"));
+    return;
+  }
   std::size_t active = 0;
   const std::pair<const std::int64_t, Lease>* emptiest = nullptr;
   for (const auto& lease : leases_) {

@@ -147,7 +147,7 @@ class EtcdLink {
   std::size_t under_way_ = 0;
   int slow_ = 0;       // tries in a row that were not answered in time
   Time slow_since_{};  // those that were sent before count as one
-  Time back_at_{};
+  Time back_at_ = Time{} - std::chrono::seconds(1);
   TimerId back_timer_ = TimerId::none;
   bool down_ = false;
   bool changed_ = false;

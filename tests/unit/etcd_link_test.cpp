@@ -84,12 +84,30 @@ TEST_F(EtcdLinkTest, MovesOnWhenAnEndpointDoesNotAnswer) {
   EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::lost});
   EXPECT_EQ(link_->current(), 1u);
   EXPECT_EQ(left, std::vector<std::size_t>{0});
-  EXPECT_TRUE(link_->down());
+  EXPECT_FALSE(link_->down()) << "one silence is no outage";
   const auto again = range();
   loop.advance(5ms);
   EXPECT_EQ(again->endpoint, 1u);
-  EXPECT_EQ(back, 1);
+  EXPECT_EQ(back, 0);
+}
+
+TEST_F(EtcdLinkTest, TwoSilencesAreAnOutageWhoseEndIsTold) {
+  make();
+  wire.silence(0);
+  wire.silence(1);
+  const auto first = range();
+  loop.advance(1s);
+  const auto second = range();
+  loop.advance(2s);
+  EXPECT_EQ(second->statuses, std::vector{EtcdStatus::lost});
+  EXPECT_TRUE(link_->down());
+  wire.silence(0, false);
+  wire.silence(1, false);
+  const auto again = range();
+  loop.advance(5ms);
+  EXPECT_TRUE(ok(again));
   EXPECT_FALSE(link_->down());
+  EXPECT_EQ(back, 1);
 }
 
 TEST_F(EtcdLinkTest, MovesOnceForManyThatWereNotAnswered) {
