@@ -155,7 +155,8 @@ TEST_F(EtcdCounts, AParkedWaiterIsSilent) {
   ASSERT_TRUE(eventually("granted", [&] { return waiter.granted(); }));
   const Counted cost = counted() - before;
   EXPECT_EQ(cost.txn, 1) << cost;
-  EXPECT_LE(cost.range, 1) << cost;
+  // The member tells its watchers a moment before it can be read: then the cluster is asked.
+  EXPECT_LE(cost.range, 2) << cost;
   EXPECT_EQ(cost.other, 0) << cost;
   waiter.release();
 }
@@ -242,9 +243,10 @@ TEST_F(EtcdCounts, AReleaseWakesOneOfAThousandWaiters) {
   const Counted cost = counted() - before;
   report("1000 hand-overs", watch, cost);
   EXPECT_EQ(cost.txn, static_cast<std::int64_t>(kWaiters + 1));
-  // One looks for each release, and what the backstop of each client may look.
+  // One looks for each release, now and then a second time (as above), and what the backstop of
+  // each client may look.
   const auto backstops = static_cast<std::int64_t>(kClients) * (1 + watch.elapsed() / 30s);
-  EXPECT_LE(cost.range, static_cast<std::int64_t>(kWaiters) + backstops);
+  EXPECT_LE(cost.range, static_cast<std::int64_t>(kWaiters + kWaiters / 20) + backstops);
   // A deletion is heard by the next one and by its owner; each says that it listens no more, and
   // the server that it has heard that.
   EXPECT_LE(cost.events, 4 * static_cast<std::int64_t>(kWaiters + 1));
