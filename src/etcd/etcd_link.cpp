@@ -131,7 +131,8 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
     if (!check(endpoint, request->header(response), floor)) return;
   } else {
     // A short limit of its own says little about the server.
-    failed(endpoint, verdict, request->how.timeout.count() > 0 ? Time{} : sent);
+    const bool usual = request->how.timeout.count() == 0;
+    failed(endpoint, verdict, usual ? std::optional(sent) : std::nullopt);
   }
   request->answer(status, verdict, response, endpoint, sent);
   if (*alive) pump();
@@ -249,7 +250,7 @@ bool EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header)
   return check(endpoint, header, 0);
 }
 
-void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sent) {
+void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, std::optional<Time> sent) {
   const EtcdStatus status = etcd_status(verdict);
   const bool gone = (status == EtcdStatus::lost && verdict.code != kResourceExhausted) ||
                     verdict.code == kUnavailable;
@@ -257,7 +258,7 @@ void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sen
   trouble_ = parts_.wire->endpoint(endpoint) + ": " + verdict.message;
   if (verdict.code == kDeadlineExceeded) {
     // Many that were sent together are one sign, not many; and one sign is no outage.
-    if (sent > slow_since_) {
+    if (sent && *sent >= slow_since_) {
       ++slow_;
       slow_since_ = parts_.loop->now();
     }

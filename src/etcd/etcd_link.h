@@ -95,7 +95,8 @@ class EtcdLink {
   // For streams: what came on them, and that they ended or stay silent. heard() is false if what
   // came does not count, because it comes from another store.
   bool heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
-  void failed(std::size_t endpoint, const EtcdVerdict& verdict, Time sent = Time{});
+  void failed(std::size_t endpoint, const EtcdVerdict& verdict,
+              std::optional<Time> sent = std::nullopt);
   void silent(std::size_t endpoint, const std::string& what);
   void note(std::size_t endpoint, const std::string& what);  // for messages
   // A stream was refused for this token: the next one gets another.
