@@ -99,8 +99,9 @@ TEST_F(EtcdSessionTest, BurstOfJoinsKeepsItsOrder) {
 TEST_F(EtcdSessionTest, ReleasedLockIsNotFoundTaken) {
   ann.settled(ann.join(1));
   ann.wire.fate = [](const FakeAsked& asked) {
-    return asked.as<etcdpb::TxnRequest>().success_size() == 1 ? FakeFate{.there = 50ms}
-                                                              : FakeFate{};
+    return asked.call == EtcdCall::txn && asked.as<etcdpb::TxnRequest>().success_size() == 1
+               ? FakeFate{.there = 50ms}
+               : FakeFate{};
   };
   ann.withdraw(1);
   const auto joined = ann.join(2);
