@@ -1,5 +1,7 @@
 # The front door. Everything real is in CMakeLists.txt, CMakePresets.json and scripts/.
 JOBS ?= $(shell nproc)
+# Most tests wait for servers and timeouts, not for a processor. Those that do not say so (PROCESSORS).
+TEST_JOBS ?= $(shell echo $$((2 * $$(nproc))))
 PREFIX ?= /usr/local
 STORE ?= file
 DURATION ?= 20m
@@ -34,11 +36,11 @@ demo: | build
 	@STORE=$(STORE) scripts/demo build/release
 
 test: build-dev
-	@ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+	@ctest --test-dir build/dev --output-on-failure -j $(TEST_JOBS)
 
 sanitize:
 	@scripts/install-deps build test
-	@scripts/sanitize $(JOBS)
+	@scripts/sanitize $(JOBS) $(TEST_JOBS)
 
 bench: build-release
 	@bench/run build/release

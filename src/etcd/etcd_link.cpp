@@ -261,6 +261,8 @@ void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, std::opt
     if (sent && *sent >= slow_since_) {
       ++slow_;
       slow_since_ = parts_.loop->now();
+      // Twice in a row: perhaps it is the connection. gRPC finds that out only after 13 s.
+      if (slow_ > 1) parts_.wire->renew(endpoint);
     }
     down_ |= slow_ > 1;
   } else {
