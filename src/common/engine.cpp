@@ -99,7 +99,8 @@ void Engine::open_failed(const Error& error) {
 
 void Engine::session_ended(std::error_code reason, const std::string& detail) {
   if (session_ == nullptr) return;
-  session_->lease()->end();
+  const Errc why = reason == Errc::store_changed ? Errc::store_changed : Errc::session_expired;
+  session_->lease()->end(why);
   trouble_ = detail;
   log_(LogLevel::warning, "session on " + backend_.where() + " ended (" + reason.message() + "): " +
                               detail + "; " + std::to_string(holds_.size()) + " locks lost, " +
@@ -111,7 +112,6 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   own_watches_.clear();
 
   const auto holds = holds_;
-  const Errc why = reason == Errc::store_changed ? Errc::store_changed : Errc::session_expired;
   for (const auto& [nonce, hold] : holds) lose(hold, why);
   // The store forgets our tickets with the session; nobody can confirm it to us any more.
   auto jobs = std::exchange(jobs_, {});

@@ -21,7 +21,7 @@ Errc Hold::due_loss() const noexcept {
   if (parts_.sign && parts_.sign->evicted()) {
     due = Errc::evicted;
   } else if (parts_.lease->ended() || parts_.clock->now() >= parts_.lease->deadline()) {
-    due = Errc::session_expired;
+    due = parts_.lease->reason();
   }
   if (due != Errc{}) {
     // Sticky: whoever was told "not valid" must never be told otherwise, even if a renewal that was

@@ -1,6 +1,8 @@
 // LeaseView: what any thread may know of a session without asking anybody: until when it holds.
 #pragma once
 
+#include <baton/error.h>
+
 #include "common/clock.h"
 
 #include <atomic>
@@ -22,9 +24,18 @@ class LeaseView {
     suspect_.store(suspect_at.time_since_epoch().count(), std::memory_order_release);
     deadline_.store(deadline.time_since_epoch().count(), std::memory_order_release);
   }
-  void end() noexcept { ended_.store(true, std::memory_order_release); }
+  // The first reason stays: a hold that has named one must not name another later.
+  void end(Errc why = Errc::session_expired) noexcept {
+    int none = 0;
+    ended_.compare_exchange_strong(none, static_cast<int>(why), std::memory_order_acq_rel);
+  }
 
-  bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+  bool ended() const noexcept { return ended_.load(std::memory_order_acquire) != 0; }
+  // Why it is over; that it ran out is a reason, too.
+  Errc reason() const noexcept {
+    const int why = ended_.load(std::memory_order_acquire);
+    return why == 0 ? Errc::session_expired : static_cast<Errc>(why);
+  }
   Time deadline() const noexcept { return Time(Nanos(deadline_.load(std::memory_order_acquire))); }
   Time suspect_at() const noexcept { return Time(Nanos(suspect_.load(std::memory_order_acquire))); }
 
@@ -32,7 +43,7 @@ class LeaseView {
   static constexpr std::int64_t kMax = Nanos::max().count();
   std::atomic<std::int64_t> suspect_{kMax};
   std::atomic<std::int64_t> deadline_{kMax};
-  std::atomic<bool> ended_{false};
+  std::atomic<int> ended_{0};  // an Errc; 0: not yet
 };
 
 }  // namespace baton::internal

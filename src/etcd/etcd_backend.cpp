@@ -115,6 +115,11 @@ class EtcdBackend final : public Backend {
       return;
     }
     trouble_ = opened.error();
+    if (!address_.secure &&
+        std::string_view(trouble_->what()).find("Socket closed") != std::string_view::npos) {
+      trouble_ = Error(trouble_->errc(),
+                       std::string(trouble_->what()) + "; if the port speaks TLS, use etcds://");
+    }
     ask_why();
   }
 
@@ -139,7 +144,7 @@ class EtcdBackend final : public Backend {
 
   void diagnosed(std::uint64_t number, const std::string& text) {
     if (number != opens_ || !answer_ || text.empty()) return;
-    // Trying on would not help; and nobody should wait to hear of a wrong certificate.
+    // Whoever tries on hears it in the end; certificates may be exchanged meanwhile.
     finish(Error(Errc::connection_failed,
                  "connect to " + channels_.endpoint(atlas_.current) + ": " + text));
   }

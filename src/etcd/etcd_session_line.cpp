@@ -132,7 +132,7 @@ void EtcdSession::link_store_changed(const std::string& detail) {
 
 void EtcdSession::over(Errc reason, const std::string& detail) {
   if (std::exchange(ended_, true)) return;
-  lease_->end();
+  lease_->end(reason == Errc::store_changed ? reason : Errc::session_expired);
   if (closing_) return;
   // The other leases have keys that block everybody until they run out.
   for (const std::int64_t lease : leases_.all()) {
