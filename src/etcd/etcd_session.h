@@ -137,6 +137,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
 
   // etcd_session_admin.cpp
   struct Listing;
+  void inspect_now(const LockName& name, Answer<LockSnapshot> answer);
   void list_on(const std::shared_ptr<Listing>& listing);
   void try_evict(const std::string& key, std::int64_t created, bool in_doubt, Answer<bool> answer);
 

@@ -29,6 +29,13 @@ Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
 }  // namespace
 
 void EtcdSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+  // Behind our own removals: what this client has given up is not shown to it.
+  doors_.peek(prefix(name), [this, name, answer = std::move(answer)](bool) mutable {
+    inspect_now(name, std::move(answer));
+  });
+}
+
+void EtcdSession::inspect_now(const LockName& name, Answer<LockSnapshot> answer) {
   const std::string where = prefix(name);
   auto request = etcd_full_range(where);
   request.set_keys_only(false);
