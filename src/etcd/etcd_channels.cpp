@@ -288,6 +288,8 @@ bool EtcdChannels::unreachable(std::size_t i) {
 
 void EtcdChannels::renew(std::size_t i) {
   auto& endpoint = endpoints_.at(i);
+  // What is not connected is not a connection that is silent: connecting goes on.
+  if (endpoint.channel->GetState(false) != GRPC_CHANNEL_READY) return;
   // Calls on the old one keep it until they end. A local pool of subchannels: it does connect anew.
   if (endpoint.another && !calls_->ended()) endpoint.channel = endpoint.another();
 }

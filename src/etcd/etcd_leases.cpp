@@ -98,7 +98,10 @@ void EtcdLeases::fail_waiting(const Error& error) {
 }
 
 void EtcdLeases::key_added(std::int64_t lease) {
-  if (const auto found = leases_.find(lease); found != leases_.end()) ++found->second.keys;
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return;
+  // Its deadline counts from now on, before anything is granted under it.
+  if (++found->second.keys == 1) listener_.leases_renewed();
 }
 
 void EtcdLeases::key_gone(std::int64_t lease) {
@@ -201,10 +204,16 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
 // ---- keepalives
 
 Time EtcdLeases::deadline() const {
-  Time earliest = kNever;
+  // One without keys counts only where there is no other: a grant that took long must not end the
+  // holds of another lease.
+  Time with_keys = kNever;
+  Time any = kNever;
   for (const auto& [id, lease] : leases_) {
-    if (!lease.unwanted()) earliest = std::min(earliest, lease.deadline);
+    if (lease.unwanted()) continue;
+    any = std::min(any, lease.deadline);
+    if (lease.keys != 0) with_keys = std::min(with_keys, lease.deadline);
   }
+  const Time earliest = with_keys != kNever ? with_keys : any;
   return earliest == kNever ? Time{} : earliest;
 }
 

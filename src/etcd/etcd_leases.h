@@ -19,7 +19,7 @@
 
 namespace baton::internal {
 
-// Told on the strand, never inside a call to the leases.
+// Told on the strand, never inside a call to the leases (but for the first key of a lease).
 class EtcdLeasesListener {
  public:
   virtual ~EtcdLeasesListener() = default;

@@ -129,7 +129,7 @@ void EtcdSession::send_join(const PlacePtr& place, Answer<Standing> answer) {
                                    } else {
                                      not_entered(place, reply, std::move(answer));
                                    }
-                                   if (*alive) doors_.joined(place->prefix, served);
+                                   if (*alive && !ended_) doors_.joined(place->prefix, served);
                                  });
 }
 

@@ -126,7 +126,6 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   void leases_lost(const std::string& detail) override;
   void lease_revoked(std::int64_t lease) override;
   void over(Errc reason, const std::string& detail);
-  void ask_version();
   void abandon(const PlacePtr& place, std::int64_t revision);
   void remove_stray(const std::string& key, std::int64_t created);
   void sweep_later();

@@ -29,7 +29,9 @@ void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
       [this, alive = alive_, place,
        handler = std::move(handler)](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) mutable {
         if (!*alive) return;
-        if (reply.ok() && reply.body.ttl() < 0) {  // 0: less than a second is left
+        const auto known = places_.find(place->nonce);
+        const bool ours = known != places_.end() && known->second == place && !place->withdrawn;
+        if (ours && reply.ok() && reply.body.ttl() < 0) {  // 0: less than a second is left
           over(Errc::session_expired, "the store has ended lease " + std::to_string(place->lease));
           return;
         }

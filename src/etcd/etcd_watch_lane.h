@@ -128,8 +128,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
       cancelled(watch, response);
       return;
     }
-    failures_ = 0;
-    refusals_ = 0;
+    if (pending_.empty()) failures_ = refusals_ = 0;  // all of them were accepted
     if (response.created()) {
       owner_.created(watch, response.header().revision());
       return;
