@@ -16,7 +16,6 @@ Actions Acquisition::finish(Actions actions) {
 Actions Acquisition::join_under(Nonce nonce) {
   nonce_ = nonce;
   ticket_sent_ = true;  // from here on the ticket may exist, whatever is answered
-  joined_ = false;
   look_again_ = false;
   state_ = State::joining;
   Actions actions;
@@ -44,7 +43,6 @@ Actions Acquisition::on_session_ended() {
   if (done()) return {};
   state_ = State::no_session;
   ticket_sent_ = false;  // the store removes it with the session
-  joined_ = false;
   return {};
 }
 
@@ -95,10 +93,7 @@ Actions Acquisition::on_peeked(const Result<bool>& busy) {
 
 Actions Acquisition::on_joined(const Result<Standing>& standing, Nonce fresh, bool lease_ok) {
   if (state_ != State::joining) return {};
-  if (standing) {
-    joined_ = true;
-    return judge_standing(*standing, fresh, lease_ok);
-  }
+  if (standing) return judge_standing(*standing, fresh, lease_ok);
   Actions actions;
   if (transient(standing.error())) {
     // The ticket may or may not be there. Joining again under the same nonce finds it if it is.

@@ -78,7 +78,6 @@ class Acquisition {
   State retry_ = State::joining;  // what to repeat after a pause
   Nonce nonce_{};
   bool ticket_sent_ = false;
-  bool joined_ = false;
   bool look_again_ = false;  // something happened while a look was under way
   std::uint64_t token_ = 0;
   std::size_t ahead_ = 0;

@@ -74,11 +74,13 @@ ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
       backend_(std::move(backend)),
       loop_(backend_->loop()),
       user_code_(std::make_shared<UserCode>(options_.executor, log_)),
-      loss_(loop_.clock(), log_,
-            [this](std::shared_ptr<Hold> hold) {
-              // Kept by its deadline, on a thread of its own; the ticket goes from the loop.
-              loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
-            }),
+      loss_(
+          loop_.clock(), log_,
+          [this](std::shared_ptr<Hold> hold) {
+            // Kept by its deadline, on a thread of its own; the ticket goes from the loop.
+            loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+          },
+          loop_.may_oversleep() ? std::function<void()>([this] { loop_.nudge(); }) : nullptr),
       engine_(*backend_, *this, log_, std::random_device{}()) {
   loop_.clock().add_listener(this);
 }

@@ -33,6 +33,7 @@ Errc Hold::due_loss() const noexcept {
 }
 
 bool Hold::valid() const noexcept {
+  if (mutant(Mutant::valid_after_release) && state_.load() == kReleased) return true;
   return state_.load(std::memory_order_acquire) == kHeld && due_loss() == Errc{};
 }
 

@@ -1,5 +1,7 @@
 #include "common/lease.h"
 
+#include "common/mutant.h"
+
 #include <algorithm>
 
 namespace baton::internal {
@@ -63,7 +65,9 @@ Time HeartbeatLease::deadline() const noexcept {
   const Nanos g = std::max<Nanos>(interval(granted_), gap_);
   const Time touched = last_heartbeat_ + share(granted_, 3, 4) - g;
   const Time written = last_write_ + std::chrono::duration_cast<Nanos>(granted_);
-  const Time heard = touched_ + std::chrono::duration_cast<Nanos>(granted_);
+  const Time heard = mutant(Mutant::contract_rule_alone)
+                         ? kNever
+                         : touched_ + std::chrono::duration_cast<Nanos>(granted_);
   return std::min({touched, written, heard}) - share(granted_, 1, 100) - kSlack;
 }
 

@@ -29,6 +29,12 @@ class Loop {
   virtual void post(
       Task task) = 0;  // on the loop's own thread, in order, soon; never inside the call
   virtual void run(Task task) = 0;  // at once on this thread if the loop is idle, else post()
+
+  // Whether somebody with a better clock has to see to it that the loop's thread does not
+  // oversleep.
+  virtual bool may_oversleep() const noexcept { return false; }
+  // Wakes the thread if it should have woken by itself. From any thread, at any time; short.
+  virtual void nudge() noexcept {}
 };
 
 }  // namespace baton::internal

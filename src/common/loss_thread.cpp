@@ -25,6 +25,7 @@ namespace baton::internal {
 
 namespace {
 constexpr int kMaxThreads = 8;
+constexpr std::chrono::milliseconds kNudgeEvery{500};
 
 // Set on the threads of every LossThread: stop() there must not wait for itself.
 thread_local const void* current_loss_thread = nullptr;
@@ -36,9 +37,11 @@ UniqueFd checked(int fd, const char* what) {
 }  // namespace
 
 struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
-  State(const Clock& c, LogFunction l, std::function<void(std::shared_ptr<Hold>)> f)
+  State(const Clock& c, LogFunction l, std::function<void(std::shared_ptr<Hold>)> f,
+        std::function<void()> n)
       : log(std::move(l)),
         on_lost(std::move(f)),
+        nudge(std::move(n)),
         real(c.real()),
         wake(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
         // Not a condition variable: those sleep on a clock that stops during suspend.
@@ -107,8 +110,15 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
         changed.notify_all();  // settled
         if (stopping || idle > 1) break;
         guard.unlock();
-        wait_for_work(next);
+        wait_for_work(nudge ? std::min(next, BootClock::now() + kNudgeEvery) : next);
         guard.lock();
+        if (!nudge || stopping) continue;
+        ++telling;  // stop() waits for it
+        guard.unlock();
+        nudge();
+        guard.lock();
+        --telling;
+        changed.notify_all();
         continue;
       }
       auto [hold, tell] = std::move(queue.front());
@@ -145,6 +155,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
 
   LogFunction log;
   std::function<void(std::shared_ptr<Hold>)> on_lost;
+  const std::function<void()> nudge;
   const bool real;  // not the clock itself: a thread that lingers must not touch it
   UniqueFd wake;
   UniqueFd timer;
@@ -156,13 +167,14 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   int threads = 0;
   int idle = 0;
   int busy = 0;
-  int telling = 0;  // threads inside on_lost, which is ours and short
+  int telling = 0;  // threads inside on_lost or nudge, which are ours and short
   bool stopping = false;
 };
 
 LossThread::LossThread(const Clock& clock, LogFunction log,
-                       std::function<void(std::shared_ptr<Hold>)> on_lost)
-    : state_(std::make_shared<State>(clock, std::move(log), std::move(on_lost))) {
+                       std::function<void(std::shared_ptr<Hold>)> on_lost,
+                       std::function<void()> nudge)
+    : state_(std::make_shared<State>(clock, std::move(log), std::move(on_lost), std::move(nudge))) {
   const std::lock_guard guard(state_->mutex);
   state_->spawn();
 }
@@ -214,7 +226,7 @@ void LossThread::stop(std::chrono::milliseconds wait) noexcept {
   s.stopping = true;
   s.watched.clear();
   s.ring();
-  // Whatever happens, nobody calls on_lost after this: its target may be gone then.
+  // Whatever happens, nobody calls on_lost or nudge after this: their target may be gone then.
   s.changed.wait(guard, [&s] { return s.telling == 0; });
   if (current_loss_thread == &s) return;
   s.changed.wait_for(guard, wait, [&s] { return s.threads == 0; });

@@ -17,8 +17,10 @@ namespace baton::internal {
 class LossThread {
  public:
   // on_lost: called (any of its threads) for each hold it declared lost itself.
+  // nudge: called (any of its threads) twice a second and whenever one wakes; none: not needed.
   LossThread(const Clock& clock, LogFunction log,
-             std::function<void(std::shared_ptr<Hold>)> on_lost);
+             std::function<void(std::shared_ptr<Hold>)> on_lost,
+             std::function<void()> nudge = nullptr);
   ~LossThread();  // stop(0)
 
   void watch(std::shared_ptr<Hold> hold);  // until it is lost or unwatched

@@ -21,6 +21,18 @@ enum class Mutant {
   revive_lost,           // a lease that ran out comes back with a late answer
   lost_ticket_stays,     // a lost hold leaves its ticket in the queue
   grant_without_lease,   // grants although the lease has run out
+  wall_clock,            // a clock that somebody can set
+  loss_timer_on_io,      // the loss is told by a thread that waits for the network
+  ping_is_proof,         // zk: a heartbeat is whatever any server answers alone
+  contract_rule_alone,   // zk: the deadline without its third term
+  find_without_sync,     // zk: a lost create is looked for in what a late server knows
+  ties_by_name,          // zk: equal numbers are put in order by name
+  herd,                  // zk: watches the head of the queue, not the nearest before us
+  compaction_is_gone,    // etcd: a watch cancelled for compaction counts as a deletion
+  rollback_ignored,      // etcd: a store that was set back is believed
+  stray_txn_stays,       // etcd: nobody looks after a transaction that was given up
+  valid_after_release,   // the store lets the next one in while we still believe
+  refused_watch_waits,   // etcd: a watch that was refused for its token is waited on
   count_,
 };
 

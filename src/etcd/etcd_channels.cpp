@@ -2,6 +2,7 @@
 
 #include "common/signal_shield.h"
 #include "etcd/baton_etcd_wire.pb.h"
+#include "etcd/etcd_wall_clock.h"
 
 #include <arpa/inet.h>
 #include <grpc/support/time.h>
@@ -68,9 +69,16 @@ class Unary final : public EtcdTag {
   }
 
   void cancel() noexcept override { context_.TryCancel(); }
+  // On the strand, while the loop runs; nothing if the call is over.
+  Task canceller() const {
+    return [here = here_] {
+      if (*here != nullptr) (*here)->cancel();
+    };
+  }
 
   void complete(bool, bool over) override {
     const std::unique_ptr<Unary> self(this);
+    *here_ = nullptr;
     if (over) return;
     calls_->finished(this);
     answer_(verdict_of(status_), *response_);
@@ -83,6 +91,7 @@ class Unary final : public EtcdTag {
   std::unique_ptr<EtcdMessage> response_;
   std::unique_ptr<grpc::ClientAsyncResponseReader<EtcdMessage>> reader_;
   EtcdAnswer answer_;
+  const std::shared_ptr<Unary*> here_ = std::make_shared<Unary*>(this);
 };
 
 std::unique_ptr<EtcdMessage> empty_message(EtcdFlow flow) {
@@ -282,7 +291,34 @@ EtcdChannels::EtcdChannels(const EtcdLoop& loop, std::vector<EtcdEndpoint> endpo
 
 EtcdChannels::~EtcdChannels() = default;
 
+// gRPC's timers wait on the wall clock: when that is set back they stand still for as long, and
+// with them the pause before the next try to connect, and the end of a try. Our clock does not, and
+// a new channel connects at once. In all other times gRPC knows best: it keeps the addresses it
+// has.
+void EtcdChannels::check_connecting(std::size_t i) {
+  constexpr std::chrono::seconds kLongestConnect{2};
+  auto& endpoint = endpoints_.at(i);
+  const Time now = real_clock().now();
+  const bool stands = wall_clock_was_set_back();
+  const auto state = endpoint.channel->GetState(true);
+  if (!stands || state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_IDLE) {
+    endpoint.connecting_since.reset();
+    return;
+  }
+  if (!endpoint.connecting_since) endpoint.connecting_since = now;
+  if (now - *endpoint.connecting_since < kLongestConnect) return;
+  replace(endpoint);
+  endpoint.connecting_since = now;
+}
+
+void EtcdChannels::replace(EtcdEndpoint& endpoint) {
+  if (!endpoint.another || calls_->ended()) return;
+  const SignalShield shield;  // on a caller's thread, perhaps; gRPC may start some of its own
+  endpoint.channel = endpoint.another();
+}
+
 bool EtcdChannels::unreachable(std::size_t i) {
+  check_connecting(i);
   return endpoints_.at(i).channel->GetState(true) == GRPC_CHANNEL_TRANSIENT_FAILURE;
 }
 
@@ -291,14 +327,16 @@ void EtcdChannels::renew(std::size_t i) {
   // What is not connected is not a connection that is silent: connecting goes on.
   if (endpoint.channel->GetState(false) != GRPC_CHANNEL_READY) return;
   // Calls on the old one keep it until they end. A local pool of subchannels: it does connect anew.
-  if (endpoint.another && !calls_->ended()) endpoint.channel = endpoint.another();
+  replace(endpoint);
 }
 
 void EtcdChannels::ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
                        std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                       EtcdAnswer answer) {
+                       EtcdAnswer answer, Task* cancel) {
   if (calls_->ended()) return;
+  check_connecting(endpoint);
   auto unary = std::make_unique<Unary>(calls_, std::move(response), std::move(answer));
+  if (cancel != nullptr) *cancel = unary->canceller();
   unary.release()->start(endpoints_.at(endpoint).channel, call, request, options);
 }
 
@@ -306,6 +344,7 @@ std::unique_ptr<EtcdStream> EtcdChannels::open(std::size_t endpoint, EtcdFlow fl
                                                const std::string& token,
                                                EtcdStreamListener& listener) {
   auto bidi = std::make_shared<Bidi>(calls_, flow, listener);
+  if (!calls_->ended()) check_connecting(endpoint);
   if (!calls_->ended()) bidi->start(endpoints_.at(endpoint).channel, flow, token);
   return std::make_unique<StreamHandle>(std::move(bidi));
 }

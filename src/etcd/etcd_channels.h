@@ -1,6 +1,7 @@
 // EtcdChannels: EtcdWire over gRPC, one channel per endpoint.
 #pragma once
 
+#include "common/clock.h"
 #include "common/url.h"
 #include "etcd/etcd_loop.h"
 #include "etcd/etcd_wire.h"
@@ -10,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct EtcdEndpoint {
   std::string name;  // for messages
   std::shared_ptr<grpc::Channel> channel;
   std::function<std::shared_ptr<grpc::Channel>()> another;  // null: this one is not ours
+  std::optional<Time> connecting_since{};                   // none: it need not connect
 };
 
 // A channel of ours to each of these. Nothing is sent before it is used.
@@ -36,12 +39,17 @@ class EtcdChannels final : public EtcdWire {
   bool unreachable(std::size_t i) override;
   void renew(std::size_t i) override;
   void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-           EtcdAnswer answer) override;
+           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options, EtcdAnswer answer,
+           Task* cancel) override;
   std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow, const std::string& token,
                                    EtcdStreamListener& listener) override;
 
  private:
+  // Makes a channel anew that has been trying to connect for too long because time stands still for
+  // it.
+  void check_connecting(std::size_t i);
+  void replace(EtcdEndpoint& endpoint);
+
   const std::shared_ptr<EtcdCalls> calls_;
   std::vector<EtcdEndpoint> endpoints_;
 };

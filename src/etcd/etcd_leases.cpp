@@ -1,5 +1,7 @@
 #include "etcd/etcd_leases.h"
 
+#include "common/mutant.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -282,7 +284,8 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
   // From when it was sent, never from when it was answered; and never more than was granted.
   const auto ttl = std::min<milliseconds>(
       lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
-  lease.deadline = lease_deadline(lease.sent, ttl);
+  const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : lease.sent;
+  lease.deadline = lease_deadline(from, ttl);
   last_sent_ = std::max(last_sent_, lease.sent);
   beat_settled();
   listener_.leases_renewed();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/clock.h"
+#include "common/jitter.h"
 #include "common/lease.h"
 #include "common/loop.h"
 #include "common/session.h"
@@ -100,7 +101,7 @@ class EtcdLeases final : private EtcdStreamListener {
   TimerId beat_timer_ = TimerId::none;
   TimerId late_timer_ = TimerId::none;
   Time late_at_{};
-  std::minstd_rand random_{std::random_device{}()};
+  std::minstd_rand random_{jitter_seed()};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -1,5 +1,7 @@
 #include "etcd/etcd_link.h"
 
+#include "common/mutant.h"
+
 #include <algorithm>
 
 namespace baton::internal {
@@ -12,6 +14,12 @@ constexpr std::size_t kMostUnderWay = 256;
 constexpr milliseconds kLongestTry{8'000};
 // When answers come again everybody looks: not more often than this.
 constexpr milliseconds kBackPause{1'000};
+// A call that gRPC does not end in time is over so much later, or half as long again: its timers
+// stand still when the wall clock is set back.
+constexpr milliseconds kGrace{500};
+// Tokens that were never good for anything, one after the other: servers that do not know their
+// own.
+constexpr int kMostBadTokens = 10;
 constexpr int kDeadlineExceeded = 4;
 constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
@@ -97,12 +105,40 @@ void EtcdLink::send(const RequestPtr& request) {
   const Time sent = parts_.loop->now();
   const std::int64_t floor = request->how.fresh ? parts_.atlas->revision : 0;
   ++under_way_;
-  parts_.wire->ask(endpoint, request->call, *request->message, std::move(request->response),
-                   options,
-                   [this, alive = alive_, request, endpoint, sent, floor](
-                       const EtcdVerdict& verdict, EtcdMessage& response) {
-                     if (*alive) answered(request, endpoint, sent, floor, verdict, response);
-                   });
+  ask_once(endpoint, request->call, *request->message, std::move(request->response), options,
+           [this, request, endpoint, sent, floor](const EtcdVerdict& verdict, EtcdMessage& body) {
+             answered(request, endpoint, sent, floor, verdict, body);
+           });
+}
+
+// Whichever comes first counts: the answer, or the end of our patience.
+void EtcdLink::ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
+                        std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
+                        EtcdAnswer answer) {
+  struct Try {
+    bool over = false;
+    TimerId end = TimerId::none;
+    Task cancel;
+    std::unique_ptr<EtcdMessage> nothing;
+    EtcdAnswer answer;
+  };
+  const auto once = std::make_shared<Try>();
+  once->nothing.reset(response->New());
+  once->answer = std::move(answer);
+  const auto patience = options.timeout + std::min(kGrace, options.timeout / 2);
+  once->end = parts_.loop->at(parts_.loop->now() + patience, [alive = alive_, once] {
+    if (std::exchange(once->over, true)) return;
+    if (once->cancel) once->cancel();  // it would keep its channel, and land when nobody expects it
+    if (*alive) once->answer({kDeadlineExceeded, "no answer, and no end"}, *once->nothing);
+  });
+  parts_.wire->ask(
+      endpoint, call, request, std::move(response), options,
+      [this, alive = alive_, once](const EtcdVerdict& verdict, EtcdMessage& body) {
+        if (std::exchange(once->over, true) || !*alive) return;
+        parts_.loop->cancel(once->end);
+        once->answer(verdict, body);
+      },
+      &once->cancel);
 }
 
 void EtcdLink::fail_later(const RequestPtr& request, EtcdStatus status,
@@ -117,17 +153,25 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
                         std::int64_t floor, const EtcdVerdict& verdict, EtcdMessage& response) {
   const auto alive = alive_;
   --under_way_;
-  const EtcdStatus status = etcd_status(verdict);
-  if ((status == EtcdStatus::token_expired || asks_who(verdict)) && !parts_.user.empty() &&
-      !std::exchange(request->again, true)) {
+  EtcdStatus status = etcd_status(verdict);
+  const bool expired = status == EtcdStatus::token_expired;
+  if ((expired || asks_who(verdict)) && !parts_.user.empty()) {
+    if (expired && std::exchange(bad_token_, request->token) != request->token) ++bad_tokens_;
     forget_token(request->token);  // unless somebody has got another meanwhile
-    request->response.reset(response.New());
-    queue_.push_front(request);
-    pump();
-    return;
+    if (!std::exchange(request->again, true)) {
+      request->response.reset(response.New());
+      queue_.push_front(request);
+      pump();
+      return;
+    }
+    // Twice in a row, such as between two members: that passes, and nothing has happened. A
+    // password that is wrong is said by Authenticate.
+    if (expired && bad_tokens_ < kMostBadTokens) status = EtcdStatus::not_sent;
+    note(endpoint, verdict.message);
   }
   if (status == EtcdStatus::ok) {
     slow_ = 0;
+    bad_tokens_ = 0;
     if (!check(endpoint, request->header(response), floor)) return;
   } else {
     // A short limit of its own says little about the server.
@@ -162,13 +206,13 @@ void EtcdLink::authenticate() {
   EtcdCallOptions options;
   options.timeout = patience();
   const std::size_t endpoint = current();
-  parts_.wire->ask(
-      endpoint, EtcdCall::authenticate, request, std::make_unique<etcdpb::AuthenticateResponse>(),
-      options, [this, alive = alive_, endpoint](const EtcdVerdict& verdict, EtcdMessage& response) {
-        if (!*alive) return;
-        if (etcd_passes(etcd_status(verdict))) failed(endpoint, verdict);
-        authenticated(verdict, static_cast<const etcdpb::AuthenticateResponse&>(response));
-      });
+  const Time sent = parts_.loop->now();
+  ask_once(endpoint, EtcdCall::authenticate, request,
+           std::make_unique<etcdpb::AuthenticateResponse>(), options,
+           [this, endpoint, sent](const EtcdVerdict& verdict, EtcdMessage& response) {
+             if (etcd_passes(etcd_status(verdict))) failed(endpoint, verdict, sent);
+             authenticated(verdict, static_cast<const etcdpb::AuthenticateResponse&>(response));
+           });
 }
 
 void EtcdLink::authenticated(const EtcdVerdict& verdict,
@@ -217,7 +261,7 @@ bool EtcdLink::check(std::size_t endpoint, const etcdpb::ResponseHeader& header,
     changed("the endpoint " + parts_.wire->endpoint(endpoint) + " belongs to another cluster");
     return false;
   }
-  if (header.revision() < floor) {
+  if (header.revision() < floor && !mutant(Mutant::rollback_ignored)) {
     atlas.revision = 0;
     changed("the store was set back: its revision was " + std::to_string(floor) + " and is " +
             std::to_string(header.revision()));

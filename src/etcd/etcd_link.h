@@ -125,6 +125,10 @@ class EtcdLink {
   void submit(RequestPtr request);
   void pump();
   void send(const RequestPtr& request);
+  // Answers once, in bounded time by our clock, while the link is there.
+  void ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
+                std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
+                EtcdAnswer answer);
   void answered(const RequestPtr& request, std::size_t endpoint, Time sent, std::int64_t floor,
                 const EtcdVerdict& verdict, EtcdMessage& response);
   void fail_later(const RequestPtr& request, EtcdStatus status, const EtcdVerdict& verdict);
@@ -141,6 +145,8 @@ class EtcdLink {
   const EtcdLinkParts parts_;
   EtcdLinkListener& listener_;
   std::string token_;
+  std::string bad_token_;  // the last that was refused
+  int bad_tokens_ = 0;     // how many since one was good
   bool authenticating_ = false;
   std::vector<RequestPtr> without_token_;
   std::vector<Task> for_token_;

@@ -1,6 +1,7 @@
 #include "etcd/etcd_loop.h"
 
 #include "common/signal_shield.h"
+#include "etcd/etcd_wall_clock.h"
 
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
@@ -20,6 +21,9 @@ namespace {
 // never sleeps longer than this, and then asks our clock again.
 constexpr std::chrono::seconds kLongestSleep{1};
 constexpr int kBatch = 64;
+// Of several threads that wait for gRPC one waits for the network, the others sleep by the wall
+// clock, and when that is set back they sleep for so much longer. After this they are woken.
+constexpr std::chrono::milliseconds kOverslept{100};
 
 // gRPC's threads end with its last user, and starting them anew is expensive and, in this version,
 // not free of races: one reference stays for the life of the process.
@@ -48,7 +52,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     while (!stopping()) {
       void* tag = nullptr;
       bool ok = false;
-      const auto status = queue_.AsyncNext(&tag, &ok, deadline(until));
+      const auto status = sleep(&tag, &ok, until);
       const std::lock_guard guard(mutex());
       if (status == grpc::CompletionQueue::GOT_EVENT) {
         got(tag, ok);
@@ -81,6 +85,12 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     }
   }
 
+  void nudge() noexcept {
+    wall_clock_was_set_back();  // who is idle does not ask otherwise
+    const Time until = asleep_until_.load();
+    if (until != kNever && real_clock().now() > until + kOverslept) ring();
+  }
+
  private:
   void got(void* tag, bool ok) {
     if (tag == &bell_) {
@@ -92,11 +102,16 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     step([tag, ok] { static_cast<EtcdTag*>(tag)->complete(ok, false); });
   }
 
-  static gpr_timespec deadline(Time until) {
+  grpc::CompletionQueue::NextStatus sleep(void** tag, bool* ok, Time until) {
     const Time now = real_clock().now();
     const Nanos left = until <= now ? Nanos(0) : std::min<Nanos>(until - now, Nanos(kLongestSleep));
-    return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                        gpr_time_from_nanos(left.count(), GPR_TIMESPAN));
+    asleep_until_.store(now + left);
+    const auto status =
+        queue_.AsyncNext(tag, ok,
+                         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                      gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
+    asleep_until_.store(kNever);
+    return status;
   }
 
   void ring() noexcept override {
@@ -113,6 +128,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
 
   grpc::CompletionQueue queue_;
   std::atomic<std::thread::id> thread_{};
+  std::atomic<Time> asleep_until_{kNever};  // kNever: awake
   std::mutex bell_mutex_;
   grpc::Alarm bell_;
   bool ringing_ = false;
@@ -134,6 +150,7 @@ TimerId EtcdLoop::at(Time when, Task task) { return state_->at(when, std::move(t
 void EtcdLoop::cancel(TimerId id) { state_->cancel(id); }
 void EtcdLoop::post(Task task) { state_->post(std::move(task)); }
 void EtcdLoop::run(Task task) { state_->run(std::move(task)); }
+void EtcdLoop::nudge() noexcept { state_->nudge(); }
 
 std::shared_ptr<EtcdCalls> EtcdLoop::calls() const { return state_; }
 

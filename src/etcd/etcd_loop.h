@@ -48,6 +48,8 @@ class EtcdLoop final : public Loop {
   void cancel(TimerId id) override;
   void post(Task task) override;
   void run(Task task) override;
+  bool may_oversleep() const noexcept override { return true; }
+  void nudge() noexcept override;
 
   std::shared_ptr<EtcdCalls> calls() const;
 

@@ -2,6 +2,8 @@
 
 #include "etcd/etcd_path.h"
 
+#include <algorithm>
+
 namespace baton::internal {
 
 etcdpb::RangeRequest etcd_full_range(const std::string& prefix) {
@@ -57,11 +59,13 @@ EtcdStanding etcd_standing(const std::string& prefix, const std::string& key, st
     standing.view.omitted_ahead = ahead - 1;
     if (reading.more()) {
       // Not counted, so at least one: that makes sure that nobody concludes "only one ahead".
-      const auto hidden = reading.count() - reading.kvs_size();
-      standing.view.omitted_ahead += hidden > 0 ? static_cast<std::size_t>(hidden) : 1;
+      const auto hidden =
+          reading.count() > reading.kvs_size() ? reading.count() - reading.kvs_size() : 1;
+      standing.view.omitted_ahead += static_cast<std::size_t>(hidden);
     }
+    // Below zero makes no sense, yet stands ahead: as a rank it would be the highest of all.
     standing.view.tickets.push_back(
-        {static_cast<std::uint64_t>(predecessor->create_revision()),
+        {static_cast<std::uint64_t>(std::max<std::int64_t>(predecessor->create_revision(), 0)),
          etcd_entry_id(prefix, predecessor->key(), predecessor->create_revision()), std::nullopt});
   }
   standing.view.tickets.push_back({token, etcd_entry_id(prefix, key, mine), nonce});

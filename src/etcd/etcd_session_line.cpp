@@ -1,6 +1,8 @@
 // What an EtcdSession stands on: opening, the lease, the end, and keys that nobody wants.
 #include "etcd/etcd_session.h"
 
+#include "common/mutant.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -161,7 +163,7 @@ void EtcdSession::close(Answer<Done> answer) {
 // nothing. So its key is watched, and its lease takes no new keys: once the lease is revoked,
 // nothing can land under it any more.
 void EtcdSession::abandon(const PlacePtr& place, std::int64_t revision) {
-  if (abandoned_.contains(place->key)) return;
+  if (abandoned_.contains(place->key) || mutant(Mutant::stray_txn_stays)) return;
   Abandoned stray;
   stray.lease = place->lease;
   stray.watch = watches_.watch_puts(
@@ -224,6 +226,7 @@ void EtcdSession::sweep() {
 }
 
 void EtcdSession::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer) {
+  if (mutant(Mutant::stray_txn_stays)) return;
   std::set<std::string_view> wanted;
   for (const auto& [nonce, place] : places_) {
     if (place->lease == lease) wanted.insert(place->key);

@@ -1,4 +1,5 @@
 // What an EtcdSession watches: its own keys, and whoever stands ahead of them.
+#include "common/mutant.h"
 #include "etcd/etcd_path.h"
 #include "etcd/etcd_session.h"
 
@@ -78,7 +79,8 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
                           }
                           // Never "gone means mine": the watch of our own key is another watcher,
                           // and etcd keeps no order between two.
-                          handler(WatchEvent::look);
+                          const bool believed = mutant(Mutant::compaction_is_gone) && news.gone;
+                          handler(believed ? WatchEvent::gone : WatchEvent::look);
                         });
 }
 

@@ -1,6 +1,7 @@
 // One shared stream of EtcdWatches. Included by etcd_watches.cpp alone.
 #pragma once
 
+#include "common/mutant.h"
 #include "etcd/etcd_watches.h"
 
 #include <algorithm>
@@ -143,6 +144,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   // A watch was refused; servers do not say which. Most likely the stream's token has run out,
   // which only new watches notice.
   void refused(const std::string& why) {
+    if (mutant(Mutant::refused_watch_waits)) return;
     owner_.link_.forget_token(token_);
     if (++refusals_ < kMostRefusals) {
       renew(false);
@@ -170,7 +172,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     } else if (watch->on_put) {
       owner_.begin_anew(watch);
     } else if (response.compact_revision() != 0) {
-      owner_.fire(watch, {});
+      owner_.fire(watch, {mutant(Mutant::compaction_is_gone), false, 0, 0});
     } else {
       owner_.pause(watch);
     }

@@ -1,6 +1,7 @@
 // EtcdWatches: single keys that are watched, on a few shared streams.
 #pragma once
 
+#include "common/jitter.h"
 #include "common/loop.h"
 #include "common/session.h"
 #include "etcd/etcd_link.h"
@@ -97,7 +98,7 @@ class EtcdWatches {
   std::unordered_map<std::uint64_t, WatchPtr> by_id_;         // by WatchId
   std::unordered_map<std::uint64_t, EtcdNewsHandler> fired_;  // about to be told
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::minstd_rand random_{std::random_device{}()};
+  std::minstd_rand random_{jitter_seed()};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

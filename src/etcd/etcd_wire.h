@@ -63,9 +63,10 @@ class EtcdWire {
   // What is asked from now on goes over another connection: this one is silent.
   virtual void renew(std::size_t i) = 0;
 
+  // cancel: gets what ends the call before its time, if it is still under way; may stay as it is.
   virtual void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
                    std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                   EtcdAnswer answer) = 0;
+                   EtcdAnswer answer, Task* cancel = nullptr) = 0;
   virtual std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow,
                                            const std::string& token,
                                            EtcdStreamListener& listener) = 0;

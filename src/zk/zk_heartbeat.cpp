@@ -1,5 +1,6 @@
 #include "zk/zk_heartbeat.h"
 
+#include "common/mutant.h"
 #include "zk/zk_lister.h"
 
 #include <algorithm>
@@ -27,6 +28,10 @@ void ZkHeartbeat::connected(Time apart) {
   lease_.reconnected(apart);
   under_way_ = false;  // what was under way is lost, and answers to it are void
   write_next_ = active_;
+  if (mutant(Mutant::find_without_sync)) {
+    schedule(loop_.now() + interval_);  // a write at once would do what the sync is for
+    return;
+  }
   beat();
 }
 
@@ -65,6 +70,7 @@ void ZkHeartbeat::beat() {
   last_sent_ = sent;
   ZkRequest request{
       write ? ZkRequest::Kind::remove : ZkRequest::Kind::sync, write ? kZkNobody : "/", {}};
+  if (mutant(Mutant::ping_is_proof)) request = {ZkRequest::Kind::get, "/", {}};
   line_.send(request,
              [this, alive = alive_, connection = connection_, sent, write](const ZkReply& reply) {
                if (*alive && connection == connection_) answered(sent, write, reply);
@@ -73,14 +79,15 @@ void ZkHeartbeat::beat() {
 
 void ZkHeartbeat::answered(Time sent, bool write, const ZkReply& reply) {
   under_way_ = false;
-  const bool counts = write ? zk_nothing_removed(reply.status) : reply.status == ZkStatus::ok;
+  const bool counts = write && !mutant(Mutant::ping_is_proof) ? zk_nothing_removed(reply.status)
+                                                              : reply.status == ZkStatus::ok;
   if (!counts) {
     // Refused, or lost: no proof. Again after an interval; the line tells if it is worse.
     if (write) write_next_ = true;
     schedule(loop_.now() + interval_);
     return;
   }
-  lease_.answered(sent, write, loop_.now());
+  lease_.answered(mutant(Mutant::deadline_from_answer) ? loop_.now() : sent, write, loop_.now());
   last_answered_ = sent;
   if (write) last_write_ = sent;
   // After an outage: a lease begins with a write alone.

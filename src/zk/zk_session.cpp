@@ -2,6 +2,8 @@
 // calls.
 #include "zk/zk_session.h"
 
+#include "common/mutant.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -152,7 +154,9 @@ void ZkSession::make_parents(const PlacePtr& place, int tries, Answer<Standing> 
 void ZkSession::find(const PlacePtr& place, Answer<std::string> answer) {
   // The session is the same, so whatever the old connection still had under way was decided before
   // this sync: a list without our node proves that it is not, and will not be.
-  lister_.read(directory(place->name), ZkLister::Freshness::synced,
+  const auto freshness = mutant(Mutant::find_without_sync) ? ZkLister::Freshness::session
+                                                           : ZkLister::Freshness::synced;
+  lister_.read(directory(place->name), freshness,
                [this, place, answer = std::move(answer)](const ZkListing& listing) mutable {
                  if (listing.status != ZkStatus::ok && listing.status != ZkStatus::no_node) {
                    answer(zk_error(listing.status, listing.code, "list " + directory(place->name)));
@@ -192,7 +196,7 @@ Result<Standing> ZkSession::standing(const PlacePtr& place, const ZkListing& lis
   if (listing.status != ZkStatus::ok) {
     return zk_error(listing.status, listing.code, "list " + directory(place->name));
   }
-  if (zk_exhausted(place->sequence)) {
+  if (zk_exhausted(place->sequence) && !mutant(Mutant::ties_by_name)) {
     return Error(Errc::store_error,
                  "the directory " + directory(place->name) +
                      " has given out its last number (2147483647), so the order of its entries "
@@ -204,7 +208,8 @@ Result<Standing> ZkSession::standing(const PlacePtr& place, const ZkListing& lis
   if (!position) return result;
   result.token = place->token;
   if (position->predecessor != nullptr) {
-    const auto& before = *position->predecessor;
+    const auto& before =
+        mutant(Mutant::herd) ? listing.queue.entries.front() : *position->predecessor;
     result.view.omitted_ahead = position->ahead - 1;
     result.view.tickets.push_back({zk_rank(before.sequence, false), before.name, std::nullopt});
   }

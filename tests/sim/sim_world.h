@@ -5,9 +5,9 @@
 #include "common/clock.h"
 #include "common/unique_function.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <string>
 #include <tuple>
@@ -28,20 +28,23 @@ class World {
 
   // Events of the same instant happen in an order that the seed decides.
   void at(Time when, Task task) {
-    events_.emplace(std::tuple(std::max(when, now_), random_(), next_++), std::move(task));
+    events_.push_back({std::max(when, now_), random_(), next_++, std::move(task)});
+    std::push_heap(events_.begin(), events_.end(), later);
   }
   void after(Nanos delay, Task task) { at(now_ + delay, std::move(task)); }
 
   // Runs the next event. False: there is none up to `until`, and it is `until` now.
   bool step(Time until) {
-    if (events_.empty() || std::get<0>(events_.begin()->first) > until) {
+    if (events_.empty() || events_.front().when > until) {
       now_ = until;
       return false;
     }
-    auto node = events_.extract(events_.begin());
-    now_ = std::get<0>(node.key());
+    std::pop_heap(events_.begin(), events_.end(), later);
+    Task task = std::move(events_.back().task);
+    now_ = events_.back().when;
+    events_.pop_back();
     ++steps_;
-    node.mapped()();
+    task();
     return true;
   }
 
@@ -70,6 +73,15 @@ class World {
   std::uint64_t steps() const { return steps_; }
 
  private:
+  struct Event {
+    Time when;
+    std::uint64_t tie;
+    std::uint64_t number;
+    Task task;
+  };
+  static bool later(const Event& a, const Event& b) {
+    return std::tie(a.when, a.tie, a.number) > std::tie(b.when, b.tie, b.number);
+  }
   void mix(std::uint64_t value) {
     hash_ ^= value;
     hash_ *= 0x100000001b3ULL;
@@ -78,29 +90,11 @@ class World {
   std::mt19937_64 random_;
   Time now_{std::chrono::hours(1)};
   std::uint64_t next_ = 0;
-  std::map<std::tuple<Time, std::uint64_t, std::uint64_t>, Task> events_;
+  std::vector<Event> events_;  // a heap
   std::uint64_t hash_ = 0xcbf29ce484222325ULL;
   std::uint64_t steps_ = 0;
   bool keep_trace_ = false;
   std::vector<std::string> trace_;
-};
-
-// A clock that runs at its own rate, and stands still for those who ask the wrong kind of clock
-// while the machine is suspended.
-class SimClock final : public internal::Clock {
- public:
-  SimClock(const World& world, std::int64_t ppm) : world_(world), origin_(world.now()), ppm_(ppm) {}
-  Time now() const noexcept override;
-  bool real() const noexcept override { return false; }
-  // The first instant of the world at which now() is at least `local`, as far as can be told.
-  Time world_time(Time local) const;
-  void suspended_for(Nanos span) { suspended_ += span; }
-
- private:
-  const World& world_;
-  const Time origin_;
-  const std::int64_t ppm_;
-  Nanos suspended_{};
 };
 
 }  // namespace baton::sim

@@ -1,8 +1,10 @@
 #include "simulation.h"
 
+#include "common/jitter.h"
 #include "simulation_parts.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace baton::sim {
@@ -12,15 +14,24 @@ using internal::Attempt;
 using internal::Hold;
 
 namespace {
-enum Fault { kStop, kSuspend, kCrash, kCut, kOneWay, kEvict, kEndSession, kStorm, kFaultKinds };
+std::unique_ptr<SimStore> make_store(StoreKind kind, StoreParts parts) {
+#ifdef BATON_WITH_ZK
+  if (kind == StoreKind::zk) return make_zk_store(std::move(parts));
+#endif
+#ifdef BATON_WITH_ETCD
+  if (kind == StoreKind::etcd) return make_etcd_store(std::move(parts));
+#endif
+  if (kind != StoreKind::memory) std::abort();  // not in this build
+  return make_memory_store(std::move(parts));
 }
+}  // namespace
 
-Simulation::Simulation(std::uint64_t seed, bool keep_trace)
-    : world_(seed),
-      store_clock_(world_, static_cast<std::int64_t>(world_.pick(0, 9'000)) - 4'500),
-      store_(std::make_shared<internal::MemoryStore>(true)) {
-  if (keep_trace) world_.keep_trace();
+Simulation::Simulation(std::uint64_t seed, const Wish& wish) : world_(seed) {
+  if (wish.keep_trace) world_.keep_trace();
+  internal::next_jitter_seed = 1;
   timeout_ = std::chrono::milliseconds(world_.pick(1'000, 8'000));
+  // etcd counts in seconds.
+  if (wish.store == StoreKind::etcd) timeout_ = std::chrono::seconds(world_.pick(1, 6));
   hold_most_ = timeout_ / static_cast<int>(world_.pick(1, 8));
   // Swarm: each seed draws its faults from a subset of its own.
   for (int f = 0; f < kFaultKinds; ++f) {
@@ -29,12 +40,20 @@ Simulation::Simulation(std::uint64_t seed, bool keep_trace)
   for (std::uint64_t i = world_.pick(1, 2); i > 0; --i) {
     locks_.push_back(internal::parse_lock_name("lock" + std::to_string(i)).value());
   }
-  const bool rough = world_.chance(0.5);
+  auto quirks = Quirks::draw(world_, wish.store == StoreKind::zk     ? "zk_"
+                                     : wish.store == StoreKind::etcd ? "etcd_"
+                                                                     : "none");
+  if (wish.quirks) quirks = *wish.quirks;
+  world_.note("quirks: " + quirks.text());
+  StoreParts parts{world_, locks_, timeout_, quirks};
+  store_ = make_store(wish.store, std::move(parts));
+  rough_ = world_.chance(0.5);
+  may_refuse_ = quirks.on(Quirk::zk_seq_sticky);
   for (std::uint64_t i = world_.pick(2, 5); i > 0; --i) {
     slots_.push_back(std::make_unique<Slot>());
     Weather& weather = slots_.back()->weather;
     weather.latest = timeout_ * 2;
-    if (rough) {
+    if (rough_) {
       weather.lose_request = world_.chance(0.5) ? 0.05 : 0;
       weather.lose_answer = world_.chance(0.5) ? 0.05 : 0;
       weather.lose_news = world_.chance(0.5) ? 0.2 : 0;
@@ -52,8 +71,8 @@ Simulation::~Simulation() = default;
 // ---- clients and actors
 
 void Simulation::start_client(Slot& slot) {
-  slot.client = std::make_unique<SimClient>(world_, *this, next_client_++, store_, store_clock_,
-                                            slot.weather, timeout_, [this] { schedule_expiry(); });
+  slot.client =
+      std::make_unique<SimClient>(world_, *this, next_client_++, *store_, slot.weather, timeout_);
   world_.note("client " + std::to_string(slot.client->number()) + " starts");
   for (std::uint64_t i = world_.pick(1, 3); i > 0; --i) {
     auto actor = std::make_shared<Actor>();
@@ -115,6 +134,8 @@ void Simulation::acquire(const std::shared_ptr<Actor>& actor) {
   }
   ++slot.pending;
   ++pending_;
+  world_.note("client " + std::to_string(actor->client->number()) + " wants " + lock.text() +
+              (once ? " at once" : ""));
   actor->client->engine().start(attempt);
   if (world_.chance(0.15)) {
     world_.after(world_.span(0ms, timeout_), [actor, attempt] {
@@ -149,105 +170,6 @@ void Simulation::release(const std::shared_ptr<Actor>& actor, const std::shared_
   think(actor);
 }
 
-// ---- faults
-
-void Simulation::nemesis() {
-  if (healed_) return;
-  Slot& slot = *slots_[world_.pick(0, slots_.size() - 1)];
-  if (slot.client != nullptr && !faults_on_.empty()) strike(slot);
-  world_.after(world_.span(timeout_ / 8, timeout_), [this] { nemesis(); });
-}
-
-void Simulation::strike(Slot& slot) {
-  auto kind = faults_on_.begin();
-  std::advance(kind, static_cast<std::ptrdiff_t>(world_.pick(0, faults_on_.size() - 1)));
-  ++outcome_.faults;
-  const std::string who = "client " + std::to_string(slot.client->number());
-  switch (*kind) {
-    case kStop:
-    case kSuspend: {
-      const auto span = world_.span(1ms, timeout_ * 3);
-      world_.note(who + (*kind == kStop ? " is stopped" : " is suspended"));
-      slot.client->pause(*kind == kSuspend, span);
-      break;
-    }
-    case kCrash:
-      crash_client(slot);
-      break;
-    case kCut:
-    case kOneWay: {
-      const bool requests = *kind == kCut || world_.chance(0.5);
-      const bool answers = *kind == kCut || !requests;
-      world_.note(who + " is cut off");
-      slot.weather.up = !requests && slot.weather.up;
-      slot.weather.down = !answers && slot.weather.down;
-      world_.after(world_.span(1ms, timeout_ * 3),
-                   [&slot] { slot.weather.up = slot.weather.down = true; });
-      break;
-    }
-    case kEvict: {
-      const auto& lock = locks_[world_.pick(0, locks_.size() - 1)];
-      const auto entries = store_->inspect(lock).entries;
-      if (entries.empty()) break;
-      const auto& entry = entries[world_.pick(0, entries.size() - 1)];
-      world_.note("evict " + entry.id);
-      evicted_.insert(entry.token);
-      store_->evict(lock, entry.id);
-      break;
-    }
-    case kEndSession: {
-      // As an operator, or a bug of the server: the promise of early loss does not cover it.
-      const auto& lock = locks_[world_.pick(0, locks_.size() - 1)];
-      const auto entries = store_->inspect(lock).entries;
-      if (entries.empty()) break;
-      const auto session = std::stoull(entries[world_.pick(0, entries.size() - 1)].id);
-      world_.note("end session " + std::to_string(session));
-      for (const auto& any : locks_) {
-        for (const auto& entry : store_->inspect(any).entries) {
-          if (std::stoull(entry.id) == session) evicted_.insert(entry.token);
-        }
-      }
-      store_->end_session(internal::MemorySessionId{session});
-      break;
-    }
-    case kStorm: {
-      world_.note(who + " has a storm");
-      slot.weather.late = 0.3;
-      slot.weather.lose_answer = 0.2;
-      slot.weather.lose_request = 0.2;
-      world_.after(world_.span(timeout_ / 4, timeout_ * 2), [this, &slot] {
-        if (healed_) return;
-        slot.weather.late = slot.usual.late;
-        slot.weather.lose_answer = slot.usual.lose_answer;
-        slot.weather.lose_request = slot.usual.lose_request;
-      });
-      break;
-    }
-    default:
-      break;
-  }
-}
-
-void Simulation::heal() {
-  world_.note("healed");
-  healed_ = true;
-  for (auto& slot : slots_) slot->weather = Weather{};
-}
-
-void Simulation::schedule_expiry() {
-  const Time due = store_->next_expiry();
-  if (due == internal::kNever) return;
-  // At least 10 us on: world_time() may be early by some microseconds.
-  const Time when = std::max(store_clock_.world_time(due), world_.now() + 10us);
-  if (when >= expiry_scheduled_) return;
-  expiry_scheduled_ = when;
-  world_.at(when, [this, when] {
-    if (expiry_scheduled_ == when) expiry_scheduled_ = internal::kNever;
-    store_->expire(store_clock_.now());
-    schedule_expiry();
-  });
-}
-
 // ---- the run
 
 void Simulation::run_until(Time until) {
@@ -258,18 +180,21 @@ Outcome Simulation::run() {
   const Time began = world_.now();
   for (auto& slot : slots_) start_client(*slot);
   world_.after(world_.span(0ms, timeout_), [this] { nemesis(); });
-  run_until(began + timeout_ * static_cast<int>(world_.pick(6, 20)));
+  run_until(began + timeout_ * static_cast<int>(world_.pick(6, 16)));
   heal();
   // Whoever still waits is served: paused processes run again, dead sessions end, lost news are
   // made up for by the backstop, each holder keeps its lock for a while.
-  const auto patience = timeout_ * 8 + 30s + 20 * (hold_most_ * 2 + 1s);
+  const auto patience = timeout_ * 8 + 30s + store_->grace() * 2 + 20 * (hold_most_ * 2 + 1s);
   const Time latest = world_.now() + patience;
   while (outcome_.failure.empty() && world_.step(latest)) {
     check_all();
-    if (pending_ == 0 && store_->list("").empty() && world_.now() > began + timeout_) break;
+    if (pending_ == 0 && nobody_in_line() && world_.now() > began + timeout_) break;
   }
   // A request from before may still arrive (2 T), and a session it opened must die (1 T).
-  if (outcome_.failure.empty()) run_until(world_.now() + timeout_ * 5);
+  if (outcome_.failure.empty()) run_until(world_.now() + timeout_ * 5 + store_->grace());
+  if (outcome_.failure.empty()) calm_round(false);
+  if (outcome_.failure.empty()) calm_round(true);
+  if (outcome_.failure.empty()) rollback_scene();
   if (outcome_.failure.empty()) check_end();
   outcome_.hash = world_.hash();
   outcome_.steps = world_.steps();
@@ -278,6 +203,11 @@ Outcome Simulation::run() {
   return outcome_;
 }
 
-Outcome run_seed(std::uint64_t seed, bool keep_trace) { return Simulation(seed, keep_trace).run(); }
+bool Simulation::nobody_in_line() const {
+  return std::all_of(locks_.begin(), locks_.end(),
+                     [this](const auto& lock) { return store_->front(lock) == 0; });
+}
+
+Outcome run_seed(std::uint64_t seed, const Wish& wish) { return Simulation(seed, wish).run(); }
 
 }  // namespace baton::sim

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,11 +24,32 @@ struct Outcome {
   std::vector<std::string> trace;
 };
 
-Outcome run_seed(std::uint64_t seed, bool keep_trace);
+enum class StoreKind { memory, zk, etcd };
+inline const char* store_name(StoreKind kind) {
+  return kind == StoreKind::zk ? "zk" : kind == StoreKind::etcd ? "etcd" : "memory";
+}
+// Whether this build has it.
+inline bool available(StoreKind kind) {
+#ifndef BATON_WITH_ZK
+  if (kind == StoreKind::zk) return false;
+#endif
+#ifndef BATON_WITH_ETCD
+  if (kind == StoreKind::etcd) return false;
+#endif
+  return kind == StoreKind::memory || kind == StoreKind::zk || kind == StoreKind::etcd;
+}
+
+// What a run is to be, where the seed is not to decide it.
+struct Wish {
+  StoreKind store = StoreKind::memory;
+  bool keep_trace = false;
+  std::optional<Quirks> quirks{};
+};
+Outcome run_seed(std::uint64_t seed, const Wish& wish);
 
 class Simulation final : public Witness {
  public:
-  Simulation(std::uint64_t seed, bool keep_trace);
+  Simulation(std::uint64_t seed, const Wish& wish);
   ~Simulation() override;
   Outcome run();
 
@@ -39,6 +61,8 @@ class Simulation final : public Witness {
     int client;
     internal::LockName lock;
     std::shared_ptr<internal::Hold> hold;
+    std::uint64_t session = 0;
+    Time broken_since{};
     bool was_invalid = false;
     Time invalid_since{};
     bool announced = false;
@@ -54,20 +78,26 @@ class Simulation final : public Witness {
   void nemesis();
   void strike(Slot& slot);
   void heal();
-  void schedule_expiry();
   void run_until(Time until);
+  bool nobody_in_line() const;
+
+  // calm.cpp: when all is well again
+  void calm_round(bool judged);
+  void calm_acquire(Slot& slot);
+  void rollback_scene();
 
   // checkers.cpp
   void granted(int client, const std::shared_ptr<internal::Hold>& hold) override;
   void announced_lost(int client, const std::shared_ptr<internal::Hold>& hold) override;
   void check_all();
   void check_end();
+  void check_rollback();
+  bool calm(int client, Time since) const;
   void fail(const std::string& what);
   bool client_paused(int client) const;
 
   World world_;
-  SimClock store_clock_;
-  std::shared_ptr<internal::MemoryStore> store_;
+  std::unique_ptr<SimStore> store_;
   std::chrono::milliseconds timeout_{};
   std::vector<internal::LockName> locks_;
   std::vector<std::unique_ptr<Slot>> slots_;
@@ -76,11 +106,21 @@ class Simulation final : public Witness {
   bool healed_ = false;
   int next_client_ = 1;
   int pending_ = 0;
-  Time expiry_scheduled_ = internal::kNever;
 
   std::vector<Grant> grants_;
   std::map<internal::LockName, std::uint64_t> last_token_;
   std::set<std::uint64_t> evicted_;  // tokens
+  std::set<std::uint64_t> ended_sessions_;
+  std::optional<Time> rolled_back_;  // when
+  bool rough_ = false;               // the network loses things
+  Time troubled_until_{};            // the servers
+  struct Calm {
+    int asked = 0;
+    int served = 0;
+    Time released{};
+    int slow = 0;
+  } calm_;
+  bool may_refuse_ = false;
   Outcome outcome_;
 };
 

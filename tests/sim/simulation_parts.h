@@ -16,11 +16,26 @@ inline std::string make_errc_text(const Error& error) { return error.code().mess
 
 namespace baton::sim {
 
+enum Fault {
+  kStop,
+  kSuspend,
+  kCrash,
+  kCut,
+  kOneWay,
+  kEvict,
+  kEndSession,
+  kStorm,
+  kOfServers,
+  kSetClock,
+  kFaultKinds
+};
+
 struct Simulation::Slot {
   Weather weather;  // now
   Weather usual;
   std::unique_ptr<SimClient> client;  // null: crashed
   int pending = 0;                    // acquires under way
+  Time troubled_until{};
 };
 
 struct Simulation::Actor {

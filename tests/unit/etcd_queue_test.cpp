@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 namespace baton::internal {
@@ -72,6 +73,22 @@ TEST_F(EtcdQueueTest, PredecessorIsTheNewestOlderOneInWhateverOrder) {
   EXPECT_EQ(result.standing.view.tickets[0].id, "third@40");
   EXPECT_FALSE(result.standing.view.tickets[0].ours);
   EXPECT_EQ(result.standing.view.omitted_ahead, 2u);
+}
+
+TEST_F(EtcdQueueTest, RevisionBelowZeroStandsAheadAllTheSame) {
+  add("odd", -1);
+  add("mine", 50);
+  const auto result = mine();
+  ASSERT_EQ(result.standing.view.tickets.size(), 2u);
+  EXPECT_LT(result.standing.view.tickets[0].rank, 50u) << "nobody may take it for one behind";
+}
+
+TEST_F(EtcdQueueTest, CountThatMakesNoSenseIsNotReckonedWith) {
+  add("first", 10);
+  add("mine", 50);
+  reading.set_more(true);
+  reading.set_count(std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(mine().standing.view.omitted_ahead, 1u);
 }
 
 TEST_F(EtcdQueueTest, EntriesOfLocksBelowDoNotCount) {

@@ -53,7 +53,7 @@ class FakeEtcdClient final : private SessionListener {
   explicit FakeEtcdClient(FakeEtcd& etcd) : FakeEtcdClient(etcd, Setup()) {}
   FakeEtcdClient(FakeEtcd& etcd, Setup setup) : wire(etcd), etcd_(etcd), setup_(std::move(setup)) {
     EtcdSessionParts parts;
-    parts.link = fake_link_parts(etcd.loop(), wire, atlas);
+    parts.link = fake_link_parts(manual_loop(etcd), wire, atlas);
     parts.link.user = setup_.user;
     parts.link.password = setup_.password;
     parts.root = setup_.root;
@@ -73,9 +73,9 @@ class FakeEtcdClient final : private SessionListener {
 
   EtcdSession& session() { return *session_; }
   void destroy() {
-    etcd_.loop().step([&] { session_.reset(); });
+    manual_loop(etcd_).step([&] { session_.reset(); });
   }
-  ManualLoop& loop() { return etcd_.loop(); }
+  ManualLoop& loop() { return manual_loop(etcd_); }
   void pass(Nanos span = std::chrono::milliseconds(20)) {
     loop().step(nullptr);
     loop().advance(span);

@@ -50,10 +50,10 @@ class FakeEtcdProcess final : public EngineHost, public Backend {
       : wire(etcd), etcd_(etcd), judge_(judge) {
     engine_ = std::make_unique<Engine>(
         *this, *this, [](LogLevel, std::string_view) {}, static_cast<std::uint32_t>(number + 1));
-    etcd.loop().step([&] { engine_->open([](const Result<Done>&) {}); });
+    manual_loop(etcd).step([&] { engine_->open([](const Result<Done>&) {}); });
   }
   ~FakeEtcdProcess() override {
-    etcd_.loop().step([&] {
+    manual_loop(etcd_).step([&] {
       engine_->abandon();
       opening_.reset();
     });
@@ -86,13 +86,13 @@ class FakeEtcdProcess final : public EngineHost, public Backend {
     attempt->started = loop().now();
     if (timeout) attempt->deadline = loop().now() + *timeout;
     tries.push_back({attempt, sink});
-    etcd_.loop().step([&] { engine_->start(attempt); });
+    manual_loop(etcd_).step([&] { engine_->start(attempt); });
   }
   void give_up(std::size_t i) {
-    etcd_.loop().step([&] { engine_->give_up(tries[i].attempt, Errc::cancelled); });
+    manual_loop(etcd_).step([&] { engine_->give_up(tries[i].attempt, Errc::cancelled); });
   }
   void release(const std::shared_ptr<Hold>& hold) {
-    etcd_.loop().step([&] {
+    manual_loop(etcd_).step([&] {
       if (hold->become_released()) engine_->drop(hold, nullptr);
     });
   }
@@ -119,20 +119,20 @@ class FakeEtcdProcess final : public EngineHost, public Backend {
   std::vector<std::shared_ptr<Hold>> mine;
 
   // ---- Backend
-  Loop& loop() noexcept override { return etcd_.loop(); }
+  Loop& loop() noexcept override { return manual_loop(etcd_); }
   std::string where() const override { return "fake"; }
   void stop() noexcept override {}
   void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
     const auto number = ++opens_;
     answer_ = std::move(answer);
     EtcdSessionParts parts;
-    parts.link = fake_link_parts(etcd_.loop(), wire, atlas_);
+    parts.link = fake_link_parts(manual_loop(etcd_), wire, atlas_);
     parts.link.try_timeout = std::chrono::milliseconds(500);
     parts.root = "/app";
     parts.session_timeout = std::chrono::seconds(2);
     opening_ = std::make_unique<EtcdSession>(
         std::move(parts), listener, [this, number](Result<Done> done) {
-          etcd_.loop().defer([this, number, done = std::move(done)]() mutable {
+          manual_loop(etcd_).defer([this, number, done = std::move(done)]() mutable {
             const bool final = done || !transient(done.error());
             if (number == opens_ && final) finish(std::move(done));
           });

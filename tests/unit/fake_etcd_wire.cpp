@@ -25,17 +25,29 @@ struct FakeEtcdWire::Call {
 
 void FakeEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& request,
                        std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                       EtcdAnswer answer) {
+                       EtcdAnswer answer, Task* cancel) {
   auto call = std::make_shared<Call>();
   call->asked = {endpoint, kind, copy(request), options, loop().now()};
   call->response = std::move(response);
   call->answer = std::move(answer);
   log_.push_back(call->asked);
+  if (cancel != nullptr) {
+    *cancel = [this, alive = alive_, weak = std::weak_ptr(call)] {
+      loop().defer([this, alive, call = weak.lock()] {
+        if (*alive && call != nullptr) finish(call, {1, "CANCELLED"});
+      });
+    };
+  }
   most_under_way_ = std::max(most_under_way_, ++under_way_);
   const FakeFate what = fate ? fate(call->asked) : FakeFate{};
   const Time now = loop().now();
   loop().at(now + options.timeout, [this, alive = alive_, call] {
-    if (*alive) finish(call, {4, "Deadline Exceeded"});
+    if (!*alive) return;
+    if (timers_stand) {
+      endless_.push_back(call);
+    } else {
+      finish(call, {4, "Deadline Exceeded"});
+    }
   });
   if (paths_[endpoint].down) {
     loop().at(now + milliseconds(1), [this, alive = alive_, call] {
@@ -153,9 +165,8 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
       return;
     }
     etcdpb::LeaseKeepAliveResponse response;
-    wire_.etcd_.keep_alive(endpoint_, static_cast<const etcdpb::LeaseKeepAliveRequest&>(message),
-                           response);
-    hear(response);
+    const auto& request = static_cast<const etcdpb::LeaseKeepAliveRequest&>(message);
+    if (wire_.etcd_.keep_alive(endpoint_, request, response)) hear(response);
   }
 
   FakeEtcdWire& wire_;

@@ -2,7 +2,8 @@
 // or back, or come late.
 #pragma once
 
-#include "fake_etcd.h"
+#include "fakes/fake_etcd.h"
+#include "manual_loop.h"
 
 #include <deque>
 #include <functional>
@@ -13,6 +14,9 @@
 #include <vector>
 
 namespace baton::internal {
+
+// What the unit tests give a FakeEtcd.
+inline ManualLoop& manual_loop(FakeEtcd& etcd) { return static_cast<ManualLoop&>(etcd.loop()); }
 
 struct FakeAsked {
   std::size_t endpoint = 0;
@@ -59,6 +63,7 @@ class FakeEtcdWire final : public EtcdWire {
   // Says true of what is sent on a stream: it never arrives.
   std::function<bool(std::size_t endpoint, EtcdFlow, const EtcdMessage&)> swallow;
   std::function<Nanos()> stream_latency;
+  bool timers_stand = false;  // calls do not end by themselves
 
   void take_down(std::size_t i);
   void bring_up(std::size_t i) { paths_[i].down = false; }
@@ -78,6 +83,7 @@ class FakeEtcdWire final : public EtcdWire {
     return flow == EtcdFlow::watch ? sent_watch_ : sent_keep_;
   }
   std::size_t most_under_way() const { return most_under_way_; }
+  std::size_t under_way() const { return under_way_; }
   Path& path(std::size_t i) { return paths_.at(i); }
   std::vector<std::shared_ptr<EtcdMessage>> take_stream_log() {
     return std::exchange(stream_log_, {});
@@ -89,8 +95,8 @@ class FakeEtcdWire final : public EtcdWire {
   bool unreachable(std::size_t i) override { return paths_.at(i).down; }
   void renew(std::size_t i) override { ++paths_.at(i).renewed; }
   void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-           EtcdAnswer answer) override;
+           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options, EtcdAnswer answer,
+           Task* cancel) override;
   std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow, const std::string& token,
                                    EtcdStreamListener& listener) override;
 
@@ -98,7 +104,7 @@ class FakeEtcdWire final : public EtcdWire {
   struct Call;
   class Stream;
   class Handle;
-  ManualLoop& loop() { return etcd_.loop(); }
+  ManualLoop& loop() { return manual_loop(etcd_); }
   void finish(const std::shared_ptr<Call>& call, const EtcdVerdict& verdict);
   void arrive(const std::shared_ptr<Call>& call, const FakeFate& fate);
 
@@ -107,6 +113,7 @@ class FakeEtcdWire final : public EtcdWire {
   std::vector<FakeAsked> log_;
   std::vector<std::shared_ptr<EtcdMessage>> stream_log_;
   std::vector<std::weak_ptr<Stream>> streams_;
+  std::vector<std::shared_ptr<Call>> endless_;
   std::size_t sent_watch_ = 0;
   std::size_t sent_keep_ = 0;
   std::size_t under_way_ = 0;

@@ -4,7 +4,6 @@
 #include <zookeeper/zookeeper.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace baton::internal {
 
@@ -74,7 +73,7 @@ void FakeWire::line_gone() {
   if (std::exchange(connected_, false)) zk_.end(session_);
 }
 
-const FakeTree& FakeWire::tree() const { return behind_tree_ ? *behind_tree_ : zk_.nodes_; }
+const FakeTree& FakeWire::tree() const { return behind_tree_ ? *behind_tree_ : zk_.tree_.nodes; }
 
 void FakeWire::connect() { connect_as(session_, zk_.timeout); }
 
@@ -209,7 +208,7 @@ void FakeWire::compare_watches() {
   for (const auto& path : server_watches_) {
     const auto node = tree().find(path);
     if (node == tree().end()) {
-      news[zk_.gone_at_[path]] = {ZkNews::gone, path};
+      news[zk_.tree_.gone_at[path]] = {ZkNews::gone, path};
     } else if (node->second.changed_at > seen_) {
       news[node->second.changed_at] = {ZkNews::changed, path};
     }
@@ -219,52 +218,28 @@ void FakeWire::compare_watches() {
 
 // ---- the tree
 
-namespace {
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-std::vector<std::string> children_in(const FakeTree& tree, const std::string& path) {
-  const std::string below = path == "/" ? path : path + "/";
-  std::vector<std::string> names;
-  for (auto it = tree.upper_bound(below); it != tree.end(); ++it) {
-    if (!it->first.starts_with(below)) break;
-    if (it->first.find('/', below.size()) != std::string::npos) continue;
-    names.push_back(it->first.substr(below.size()));
-  }
-  // The server promises no order.
-  std::reverse(names.begin(), names.end());
-  return names;
-}
-}  // namespace
-
-const FakeNode* FakeZk::find(const std::string& path) const {
-  const auto found = nodes_.find(path);
-  return found == nodes_.end() ? nullptr : &found->second;
-}
+const FakeNode* FakeZk::find(const std::string& path) const { return tree_.find(path); }
 
 std::vector<std::string> FakeZk::children(const std::string& path) const {
-  return children_in(nodes_, path);
+  return fake_children_in(tree_.nodes, path);
 }
 
 std::vector<std::string> FakeZk::entries_of(std::int64_t session) const {
-  std::vector<std::string> paths;
-  for (const auto& [path, node] : nodes_) {
-    if (node.owner == session) paths.push_back(path);
-  }
-  return paths;
+  return tree_.entries_of(session);
 }
 
 void FakeZk::put(const std::string& path, FakeNode::Kind kind, const std::string& data,
                  std::int64_t owner) {
-  if (const std::string up = parent_of(path); !up.empty() && find(up) == nullptr) put(up);
+  if (const std::string up = fake_parent_of(path); !up.empty() && find(up) == nullptr) put(up);
   ZkReply reply;
   const int code = create({ZkRequest::Kind::create_permanent, path, data}, kind, owner, reply);
   ASSERT_EQ(code, ZOK) << path;
 }
 
 void FakeZk::write(const std::string& path, const std::string& data) {
-  FakeNode& node = nodes_.at(path);
+  FakeNode& node = tree_.nodes.at(path);
   node.data = data;
-  node.changed_at = ++zxid_;
+  node.changed_at = ++tree_.zxid;
   tell_all(ZkNews::changed, path);
 }
 
@@ -274,19 +249,11 @@ void FakeZk::remove(const std::string& path) {
 }
 
 void FakeZk::reap() {
-  for (bool again = true; std::exchange(again, false);) {
-    for (const auto& [path, node] : nodes_) {
-      const bool used = node.kind == FakeNode::Kind::container && node.next_number > 0;
-      if (!used || !children(path).empty()) continue;
-      erase(std::string(path));
-      again = true;
-      break;
-    }
-  }
+  for (auto path = tree_.reapable(); !path.empty(); path = tree_.reapable()) erase(path);
 }
 
 void FakeZk::set_counter(const std::string& directory, std::int32_t next) {
-  nodes_.at(directory).next_number = next;
+  tree_.nodes.at(directory).next_number = next;
 }
 
 void FakeZk::tell_all(ZkNews news, const std::string& path) {
@@ -300,41 +267,15 @@ void FakeZk::end(std::int64_t session) {
 }
 
 int FakeZk::erase(const std::string& path) {
-  ++zxid_;  // refused or not
-  if (find(path) == nullptr) return ZNONODE;
-  if (!children(path).empty()) return ZNOTEMPTY;
-  nodes_.erase(path);
-  gone_at_[path] = zxid_;
-  tell_all(ZkNews::gone, path);
-  return ZOK;
+  const int code = tree_.erase(path);
+  if (code == ZOK) tell_all(ZkNews::gone, path);
+  return code;
 }
 
 int FakeZk::create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner,
                    ZkReply& reply) {
-  ++zxid_;
-  const std::string up = parent_of(request.path);
-  const auto parent = nodes_.find(up);
-  if (!up.empty() && parent == nodes_.end()) return ZNONODE;
-  if (!up.empty() && parent->second.kind == FakeNode::Kind::entry) return ZNOCHILDRENFOREPHEMERALS;
-  reply.path = request.path;
-  if (request.kind == ZkRequest::Kind::create_entry) {
-    char number[16];
-    std::snprintf(number, sizeof number, "%010d", up.empty() ? 0 : parent->second.next_number);
-    reply.path += number;
-  }
-  if (find(reply.path) != nullptr) return ZNODEEXISTS;
-  if (!up.empty() && parent->second.next_number != 2147483647) ++parent->second.next_number;
-  FakeNode node;
-  node.kind = kind;
-  node.data = request.data;
-  node.owner = owner;
-  node.created_at = node.changed_at = zxid_;
-  node.ctime_ms = 1'700'000'000'000 + loop_.now().time_since_epoch() / std::chrono::milliseconds(1);
-  reply.created_at = node.created_at;
-  reply.ctime_ms = node.ctime_ms;
-  reply.owner = node.owner;
-  nodes_.emplace(reply.path, std::move(node));
-  return ZOK;
+  const auto now_ms = loop_.now().time_since_epoch() / std::chrono::milliseconds(1);
+  return tree_.create(request, kind, owner, 1'700'000'000'000 + now_ms, reply);
 }
 
 ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
@@ -344,8 +285,6 @@ ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
                     request.kind == ZkRequest::Kind::get ||
                     request.kind == ZkRequest::Kind::get_watch;
   if (!read && request.kind != ZkRequest::Kind::unwatch) from.catch_up();
-  const auto found = from.tree().find(request.path);
-  const FakeNode* const node = found == from.tree().end() ? nullptr : &found->second;
   if (code == ZOK) {
     switch (request.kind) {
       case ZkRequest::Kind::create_entry:
@@ -361,20 +300,12 @@ ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
         code = erase(request.path);
         break;
       case ZkRequest::Kind::children:
-        code = node == nullptr && request.path != "/" ? ZNONODE : ZOK;
-        if (code == ZOK) reply.children = children_in(from.tree(), request.path);
-        break;
       case ZkRequest::Kind::get:
       case ZkRequest::Kind::get_watch:
-        if (node == nullptr) {
-          code = ZNONODE;
-          break;
+        code = fake_read(from.tree(), request, reply);
+        if (code == ZOK && request.kind == ZkRequest::Kind::get_watch) {
+          from.server_watches_.insert(request.path);
         }
-        reply.data = node->data;
-        reply.created_at = node->created_at;
-        reply.ctime_ms = node->ctime_ms;
-        reply.owner = node->owner;
-        if (request.kind == ZkRequest::Kind::get_watch) from.server_watches_.insert(request.path);
         break;
       case ZkRequest::Kind::unwatch:
         code = from.server_watches_.erase(request.path) == 0 ? ZNOWATCHER : ZOK;

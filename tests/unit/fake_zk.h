@@ -2,6 +2,7 @@
 // request and every answer is a step, and the connection can break before and after each of them.
 #pragma once
 
+#include "fakes/fake_zk_tree.h"
 #include "manual_loop.h"
 #include "zk/zk_line.h"
 
@@ -32,20 +33,6 @@ inline std::vector<std::string> texts(const std::vector<ZkRequest>& requests) {
   return all;
 }
 using Texts = std::vector<std::string>;
-
-struct FakeNode {
-  enum class Kind { permanent, container, entry };
-  Kind kind = Kind::permanent;
-  std::string data;
-  std::int64_t owner = 0;        // session of an entry
-  std::uint64_t created_at = 0;  // czxid
-  std::uint64_t changed_at = 0;  // mzxid
-  std::int64_t ctime_ms = 0;     // wall clock
-  std::int32_t next_number = 0;  // of its children; stays at 2147483647
-  bool operator==(const FakeNode&) const = default;
-};
-
-using FakeTree = std::map<std::string, FakeNode>;
 
 class FakeZk;
 
@@ -138,6 +125,7 @@ class FakeZk {
   void put(const std::string& path, FakeNode::Kind kind = FakeNode::Kind::permanent,
            const std::string& data = {}, std::int64_t owner = 0);  // and what is above it
   void write(const std::string& path, const std::string& data);
+  void set_ctime(const std::string& path, std::int64_t ms) { tree_.nodes.at(path).ctime_ms = ms; }
   void remove(const std::string& path);  // and what is below it
   void reap();  // containers that were used and are empty go, as far up as it goes
   void set_counter(const std::string& directory, std::int32_t next);
@@ -146,7 +134,7 @@ class FakeZk {
   std::vector<std::string> children(const std::string& path) const;
   // Paths of all entries of that session.
   std::vector<std::string> entries_of(std::int64_t session) const;
-  std::uint64_t zxid() const { return zxid_; }
+  std::uint64_t zxid() const { return tree_.zxid; }
 
   // Asked before a request is carried out; a code other than ZOK is the answer.
   std::function<int(const ZkRequest&)> refuse;
@@ -160,10 +148,8 @@ class FakeZk {
   void tell_all(ZkNews news, const std::string& path);
 
   ManualLoop& loop_;
-  FakeTree nodes_;
-  std::map<std::string, std::uint64_t> gone_at_;  // zxid of removals
+  FakeZkTree tree_;
   std::vector<std::unique_ptr<FakeWire>> wires_;
-  std::uint64_t zxid_ = 0x100000000;
   std::int64_t next_session_ = 0x1000;
 };
 

@@ -2,12 +2,13 @@
 // FakeEtcdWire (fake_etcd_wire.h) is how one client reaches it.
 #pragma once
 
+#include "common/loop.h"
 #include "etcd/baton_etcd_wire.pb.h"
 #include "etcd/etcd_wire.h"
-#include "manual_loop.h"
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -20,6 +21,7 @@ namespace baton::internal {
 struct FakeMember {
   std::uint64_t cluster = 7;
   bool no_leader = false;  // refuses what needs one
+  bool believes = false;   // that it leads, although it does not: renews leases all alone
   bool lags = false;       // stays at `applied`, unless a read or write of the cluster passes it
   std::int64_t applied = 1;
 };
@@ -33,13 +35,14 @@ class FakeHearer {
 
 class FakeEtcd {
  public:
-  explicit FakeEtcd(ManualLoop& loop, std::size_t members = 1) : members_(members), loop_(loop) {}
+  explicit FakeEtcd(Loop& loop, std::size_t members = 1) : members_(members), loop_(loop) {}
   ~FakeEtcd();
 
   // ---- what a member is asked, now
   EtcdVerdict serve(std::size_t member, EtcdCall call, const EtcdMessage& request,
                     EtcdMessage& response, const EtcdCallOptions& options);
-  void keep_alive(std::size_t member, const etcdpb::LeaseKeepAliveRequest& request,
+  // False: there is nobody to ask, no answer comes.
+  bool keep_alive(std::size_t member, const etcdpb::LeaseKeepAliveRequest& request,
                   etcdpb::LeaseKeepAliveResponse& response);
   void watch(std::size_t member, FakeHearer* stream, const std::string& token,
              const etcdpb::WatchRequest& request);
@@ -49,12 +52,20 @@ class FakeEtcd {
   std::int64_t put(const std::string& key, std::int64_t lease = 0, const std::string& value = {});
   bool remove(const std::string& key);
   void revoke(std::int64_t lease);
-  void compact(std::int64_t revision) { compacted_ = revision; }
+  void compact(std::int64_t revision);   // watches that are not that far are cancelled
   void set_back(std::int64_t revision);  // the store is restored from a backup
   void catch_up();                       // members that lag
   void lag(std::size_t member);
   void expire_tokens() { tokens_.clear(); }
   void require_users() { auth_ = true; }
+
+  // ---- who leads: only a leader ends leases
+  std::size_t leader() const { return leader_; }
+  bool led() const { return led_; }
+  void depose() { led_ = false; }
+  // Every lease begins anew, and a little longer (etcd's Promote): a leader that was cut off may
+  // have renewed some for as long as it believed in itself.
+  void elect(std::size_t member, Nanos extra);
 
   std::int64_t revision() const { return revision_; }
   std::vector<std::string> keys(const std::string& prefix = "") const;
@@ -63,14 +74,18 @@ class FakeEtcd {
   bool alive(std::int64_t lease) const { return leases_.contains(lease); }
   Time expires(std::int64_t lease) const { return leases_.at(lease).expires; }
   std::size_t watchers() const { return watchers_.size(); }
+  std::string any_watched() const { return watchers_.empty() ? "" : watchers_.front()->key; }
   FakeMember& member(std::size_t i) { return members_.at(i); }
   std::size_t members() const { return members_.size(); }
-  ManualLoop& loop() { return loop_; }
+  Loop& loop() { return loop_; }
 
   int authentications = 0;
+  std::uint64_t told = 0;             // how often a watch has
   bool names_refused_watches = true;  // newer servers do not
   std::string refusal = "etcdserver: permission denied";
-  std::int64_t keepalive_bonus = 0;  // answers promise more than was granted
+  std::int64_t keepalive_bonus = 0;     // answers promise more than was granted
+  std::function<bool()> loses_watch;    // asked for every new watch: it never tells
+  std::function<bool()> doubles_event;  // asked whenever a watch tells: it does so twice
 
  private:
   struct Lease {
@@ -86,6 +101,7 @@ class FakeEtcd {
     std::int64_t next = 0;
     bool puts = true;
     bool deletes = true;
+    bool mute = false;
   };
   using Keys = std::map<std::string, etcdpb::KeyValue>;
 
@@ -103,10 +119,11 @@ class FakeEtcd {
   void wrote();                        // everybody sees it
   void pass(std::size_t member);       // it knows all there is
   void follow(Watcher& watcher);
-  void extend(std::int64_t id);
+  void extend(std::int64_t id, Nanos extra = {});
+  void cancel_compacted(const Watcher& watcher);
 
   std::vector<FakeMember> members_;
-  ManualLoop& loop_;
+  Loop& loop_;
   Keys keys_;
   std::vector<etcdpb::Event> history_;
   std::int64_t revision_ = 1;
@@ -114,6 +131,8 @@ class FakeEtcd {
   std::map<std::int64_t, Lease> leases_;
   std::int64_t next_lease_ = 0x1000;
   std::vector<std::unique_ptr<Watcher>> watchers_;
+  std::size_t leader_ = 0;
+  bool led_ = true;
   bool auth_ = false;
   std::set<std::string> tokens_;
 };

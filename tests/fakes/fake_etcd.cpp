@@ -1,4 +1,4 @@
-#include "fake_etcd.h"
+#include "fakes/fake_etcd.h"
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ void FakeEtcd::fill(std::size_t member, etcdpb::ResponseHeader& header) const {
 
 EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& request,
                             EtcdMessage& response, const EtcdCallOptions& options) {
-  if (members_.at(i).no_leader && (options.require_leader || call == EtcdCall::txn)) {
+  if ((members_.at(i).no_leader || !led_) && (options.require_leader || call == EtcdCall::txn)) {
     return {14, "etcdserver: no leader"};
   }
   const bool open = call == EtcdCall::authenticate || call == EtcdCall::status;
@@ -104,6 +104,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
 // ---- keys
 
 FakeEtcd::Keys FakeEtcd::at(std::int64_t revision) const {
+  if (revision == revision_) return keys_;
   Keys keys;
   for (const auto& event : history_) {
     if (event.kv().mod_revision() > revision) break;
@@ -152,7 +153,12 @@ EtcdVerdict FakeEtcd::range(std::size_t i, const etcdpb::RangeRequest& request,
   if (request.revision() > applied) return kFuture;
   if (request.revision() != 0 && request.revision() < compacted_) return kCompacted;
   fill(i, *response.mutable_header());
-  range(at(request.revision() == 0 ? applied : request.revision()), request, response);
+  const std::int64_t wanted = request.revision() == 0 ? applied : request.revision();
+  if (wanted == revision_) {
+    range(keys_, request, response);
+  } else {
+    range(at(wanted), request, response);
+  }
   return kOk;
 }
 
@@ -230,11 +236,19 @@ void FakeEtcd::wrote() {
 
 // ---- leases
 
-void FakeEtcd::extend(std::int64_t id) {
+void FakeEtcd::extend(std::int64_t id, Nanos extra) {
   Lease& lease = leases_.at(id);
   loop_.cancel(lease.timer);
-  lease.expires = loop_.now() + seconds(lease.ttl);
-  lease.timer = loop_.at(lease.expires, [this, id] { revoke(id); });
+  lease.expires = loop_.now() + seconds(lease.ttl) + extra;
+  lease.timer = loop_.at(lease.expires, [this, id] {
+    if (led_) revoke(id);  // else whoever is elected counts anew
+  });
+}
+
+void FakeEtcd::elect(std::size_t member, Nanos extra) {
+  leader_ = member;
+  led_ = true;
+  for (const auto id : leases()) extend(id, extra);
 }
 
 void FakeEtcd::revoke(std::int64_t id) {
@@ -250,88 +264,18 @@ void FakeEtcd::revoke(std::int64_t id) {
   if (!gone.empty()) wrote();
 }
 
-void FakeEtcd::keep_alive(std::size_t i, const etcdpb::LeaseKeepAliveRequest& request,
+bool FakeEtcd::keep_alive(std::size_t i, const etcdpb::LeaseKeepAliveRequest& request,
                           etcdpb::LeaseKeepAliveResponse& response) {
+  const bool alone = members_[i].believes && i != leader_;
+  if (!alone && (members_[i].no_leader || !led_)) return false;
   fill(i, *response.mutable_header());
   response.set_id(request.id());
   response.set_ttl(0);
   const auto found = leases_.find(request.id());
-  if (found == leases_.end()) return;
-  extend(request.id());
+  if (found == leases_.end()) return true;
+  if (!alone) extend(request.id());
   response.set_ttl(found->second.ttl + keepalive_bonus);
-}
-
-// ---- watches
-
-void FakeEtcd::watch(std::size_t i, FakeHearer* stream, const std::string& token,
-                     const etcdpb::WatchRequest& request) {
-  if (request.has_cancel_request()) {
-    const auto id = request.cancel_request().watch_id();
-    const auto gone = std::erase_if(watchers_, [&](const auto& watcher) {
-      return watcher->stream == stream && watcher->id == id;
-    });
-    if (gone == 0) return;
-    etcdpb::WatchResponse response;
-    fill(i, *response.mutable_header());
-    response.set_watch_id(id);
-    response.set_canceled(true);
-    stream->hear(response);
-    return;
-  }
-  const auto& create = request.create_request();
-  etcdpb::WatchResponse created;
-  fill(i, *created.mutable_header());
-  created.set_watch_id(create.watch_id());
-  created.set_created(true);
-  if (auth_ && !tokens_.contains(token)) {
-    if (!names_refused_watches) created.set_watch_id(-1);
-    created.set_canceled(true);
-    created.set_cancel_reason(refusal);
-    stream->hear(created);
-    return;
-  }
-  stream->hear(created);
-  auto watcher = std::make_unique<Watcher>();
-  watcher->member = i;
-  watcher->stream = stream;
-  watcher->id = create.watch_id();
-  watcher->key = create.key();
-  watcher->next = create.start_revision() == 0 ? members_[i].applied + 1 : create.start_revision();
-  for (const int filter : create.filters()) {
-    (filter == etcdpb::WatchCreateRequest::NOPUT ? watcher->puts : watcher->deletes) = false;
-  }
-  if (watcher->next < compacted_) {
-    etcdpb::WatchResponse cancelled;
-    fill(i, *cancelled.mutable_header());
-    cancelled.set_watch_id(create.watch_id());
-    cancelled.set_canceled(true);
-    cancelled.set_compact_revision(compacted_);
-    stream->hear(cancelled);
-    return;
-  }
-  watchers_.push_back(std::move(watcher));
-  follow(*watchers_.back());
-}
-
-void FakeEtcd::follow(Watcher& watcher) {
-  const std::int64_t applied = members_[watcher.member].applied;
-  etcdpb::WatchResponse response;
-  for (const auto& event : history_) {
-    const auto at = event.kv().mod_revision();
-    if (at < watcher.next || at > applied || event.kv().key() != watcher.key) continue;
-    if (event.type() == etcdpb::Event::PUT ? watcher.puts : watcher.deletes) {
-      *response.add_events() = event;
-    }
-  }
-  watcher.next = std::max(watcher.next, applied + 1);
-  if (response.events_size() == 0) return;
-  fill(watcher.member, *response.mutable_header());
-  response.set_watch_id(watcher.id);
-  watcher.stream->hear(response);
-}
-
-void FakeEtcd::stream_gone(FakeHearer* stream) {
-  std::erase_if(watchers_, [&](const auto& watcher) { return watcher->stream == stream; });
+  return true;
 }
 
 // ---- operators
@@ -353,6 +297,12 @@ void FakeEtcd::set_back(std::int64_t revision) {
   std::erase_if(history_, [&](const auto& e) { return e.kv().mod_revision() > revision; });
   revision_ = revision;
   for (auto& member : members_) member.applied = revision;
+  // A backup has the leases, too: those that ended since are counted once more.
+  for (const auto& [key, kv] : keys_) {
+    if (kv.lease() == 0 || leases_.contains(kv.lease())) continue;
+    leases_[kv.lease()].ttl = 5;
+    extend(kv.lease());
+  }
 }
 
 void FakeEtcd::lag(std::size_t i) { members_.at(i).lags = true; }

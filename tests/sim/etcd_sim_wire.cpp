@@ -1,0 +1,250 @@
+#include "etcd_sim_wire.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::sim {
+
+using namespace std::chrono_literals;
+using internal::EtcdCall;
+using internal::EtcdFlow;
+using internal::EtcdMessage;
+using internal::EtcdVerdict;
+namespace etcdpb = internal::etcdpb;
+
+namespace {
+std::shared_ptr<EtcdMessage> copy(const EtcdMessage& message) {
+  std::shared_ptr<EtcdMessage> made(message.New());
+  made->CheckTypeAndMergeFrom(message);
+  return made;
+}
+}  // namespace
+
+// ---- members
+
+void EtcdMembers::at(std::size_t member, Task task) {
+  if (all_[member].stopped) {
+    all_[member].inbox.push_back(std::move(task));
+  } else {
+    task();
+  }
+}
+
+void EtcdMembers::resume(std::size_t member) {
+  all_[member].stopped = false;
+  auto inbox = std::exchange(all_[member].inbox, {});
+  for (auto& task : inbox) at(member, std::move(task));
+}
+
+// ---- calls
+
+struct SimEtcdWire::Call {
+  std::unique_ptr<EtcdMessage> response;
+  internal::EtcdAnswer answer;
+  bool done = false;
+  internal::TimerId timer = internal::TimerId::none;
+};
+
+SimEtcdWire::SimEtcdWire(World& world, PortParts parts, internal::FakeEtcd& etcd,
+                         EtcdMembers& members, const Quirks& quirks, Nanos timeout)
+    : world_(world),
+      parts_(std::move(parts)),
+      etcd_(etcd),
+      members_(members),
+      quirks_(quirks),
+      timeout_(timeout) {}
+
+SimEtcdWire::~SimEtcdWire() { *alive_ = false; }
+
+void SimEtcdWire::finish(const std::shared_ptr<Call>& call, const EtcdVerdict& verdict) {
+  if (std::exchange(call->done, true)) return;
+  parts_.loop->cancel(call->timer);
+  call->answer(verdict, *call->response);
+  call->answer = nullptr;
+}
+
+void SimEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& request,
+                      std::unique_ptr<EtcdMessage> response,
+                      const internal::EtcdCallOptions& options, internal::EtcdAnswer answer,
+                      Task* /*cancel*/) {
+  const Weather& weather = *parts_.weather;
+  auto call = std::make_shared<Call>();
+  call->response = std::move(response);
+  call->answer = std::move(answer);
+  call->timer = parts_.loop->at(parts_.loop->now() + options.timeout, [this, call] {
+    finish(call, {4, "Deadline Exceeded"});
+  });
+  const auto back = [this, alive = alive_, call](const EtcdVerdict& verdict,
+                                                 const std::shared_ptr<EtcdMessage>& served) {
+    if (!*alive || !parts_.weather->down || world_.chance(parts_.weather->lose_answer)) return;
+    world_.after(delay_in(world_, *parts_.weather), [this, alive, call, verdict, served] {
+      if (!*alive) return;
+      parts_.loop->arrive([this, alive, call, verdict, served] {
+        if (!*alive || call->done) return;
+        if (verdict.code == 0) call->response->CheckTypeAndMergeFrom(*served);
+        finish(call, verdict);
+      });
+    });
+  };
+  if (members_.down(endpoint)) {
+    back({14, "failed to connect to all addresses"}, nullptr);
+    return;
+  }
+  if (!weather.up || world_.chance(weather.lose_request)) return;
+  Nanos delay = delay_in(world_, weather);
+  // It was on its way all the time, through a member that was slow.
+  const bool healed = weather.latest == Nanos{};
+  if (!healed && quirks_.on(Quirk::etcd_late_txn) && kind == EtcdCall::txn && world_.chance(0.02)) {
+    delay = world_.span(options.timeout, timeout_ * 2);
+  }
+  const auto carry = [this, endpoint, kind, options, back, asked = copy(request),
+                      empty = std::shared_ptr<EtcdMessage>(call->response->New())](Nanos after) {
+    world_.after(
+        after, [etcd = &etcd_, members = &members_, endpoint, kind, options, back, asked, empty] {
+          members->at(endpoint, [etcd, members, endpoint, kind, options, back, asked, empty] {
+            if (members->down(endpoint)) return;
+            const std::shared_ptr<EtcdMessage> served(empty->New());
+            const auto verdict = etcd->serve(endpoint, kind, *asked, *served, options);
+            back(verdict, served);
+          });
+        });
+  };
+  carry(delay);
+}
+
+// ---- streams
+
+class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
+ public:
+  Stream(SimEtcdWire& wire, std::size_t endpoint, EtcdFlow flow, std::string token,
+         internal::EtcdStreamListener& listener)
+      : SimPipe(wire.world_, *wire.parts_.weather),
+        world_(wire.world_),
+        parts_(wire.parts_),
+        etcd_(wire.etcd_),
+        members_(wire.members_),
+        listener_(&listener),
+        endpoint_(endpoint),
+        flow_(flow),
+        token_(std::move(token)) {}
+  // Never known to the cluster when it goes: leave() or break_off() came before.
+  std::size_t endpoint() const { return endpoint_; }
+
+  void send(const EtcdMessage& message) {
+    if (broken_) return;
+    const Weather& weather = *parts_.weather;
+    if (flow_ == EtcdFlow::keep_alive && world_.chance(weather.stop_after_beat)) parts_.on_beat();
+    if (world_.chance(weather.lose_request)) {
+      break_off();
+      return;
+    }
+    up([this, asked = copy(message)] {
+      members_.at(endpoint_, [self = me(), asked] { self->reach(*asked); });
+    });
+  }
+  void hear(const EtcdMessage& response) override {
+    if (broken_ || dropped) return;
+    if (world_.chance(parts_.weather->lose_answer)) {
+      break_off();
+      return;
+    }
+    down([this, said = copy(response)] {
+      parts_.loop->arrive([self = me(), said] {
+        if (self->listener_ != nullptr) self->listener_->stream_message(*said);
+      });
+    });
+  }
+  // The client has no more use for it.
+  void leave() {
+    listener_ = nullptr;
+    dropped = true;
+    forget_down();
+    // What was sent arrives, and then the end of it.
+    up([this] { gone(); });
+  }
+  void crash() {
+    listener_ = nullptr;
+    broken_ = true;
+    gone();
+  }
+  void break_off() {
+    if (std::exchange(broken_, true)) return;
+    forget_up();
+    forget_down();
+    // Not now: the cluster may be telling all its watches.
+    world_.after(world_.span(100us, 3ms), [self = me()] {
+      self->gone();
+      if (!self->parts_.life->alive) return;
+      self->parts_.loop->arrive([self] {
+        if (self->listener_ == nullptr) return;
+        std::exchange(self->listener_, nullptr)->stream_ended({14, "connection reset"});
+      });
+    });
+  }
+
+ private:
+  std::shared_ptr<Stream> me() { return std::static_pointer_cast<Stream>(shared_from_this()); }
+  // For the member; what it has not read yet it will not read.
+  void gone() {
+    gone_ = true;
+    etcd_.stream_gone(this);
+  }
+  void reach(const EtcdMessage& message) {
+    if (gone_ || broken_ || members_.down(endpoint_)) return;
+    if (flow_ == EtcdFlow::watch) {
+      etcd_.watch(endpoint_, this, token_, static_cast<const etcdpb::WatchRequest&>(message));
+      return;
+    }
+    etcdpb::LeaseKeepAliveResponse response;
+    const auto& request = static_cast<const etcdpb::LeaseKeepAliveRequest&>(message);
+    if (etcd_.keep_alive(endpoint_, request, response)) hear(response);
+  }
+
+  World& world_;
+  const PortParts parts_;
+  internal::FakeEtcd& etcd_;
+  EtcdMembers& members_;
+  internal::EtcdStreamListener* listener_;
+  const std::size_t endpoint_;
+  const EtcdFlow flow_;
+  const std::string token_;
+  bool broken_ = false;
+  bool gone_ = false;
+};
+
+class SimEtcdWire::Handle final : public internal::EtcdStream {
+ public:
+  Handle(std::shared_ptr<Stream> stream, std::shared_ptr<Life> life)
+      : stream_(std::move(stream)), life_(std::move(life)) {}
+  ~Handle() override {
+    if (life_->alive) {
+      stream_->leave();
+    } else {
+      stream_->crash();
+    }
+  }
+  void send(const EtcdMessage& message) override { stream_->send(message); }
+
+ private:
+  const std::shared_ptr<Stream> stream_;
+  const std::shared_ptr<Life> life_;
+};
+
+std::unique_ptr<internal::EtcdStream> SimEtcdWire::open(std::size_t endpoint, EtcdFlow flow,
+                                                        const std::string& token,
+                                                        internal::EtcdStreamListener& listener) {
+  auto stream = std::make_shared<Stream>(*this, endpoint, flow, token, listener);
+  std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
+  streams_.push_back(stream);
+  if (members_.down(endpoint)) stream->break_off();
+  return std::make_unique<Handle>(std::move(stream), parts_.life);
+}
+
+void SimEtcdWire::break_streams(std::size_t member) {
+  for (const auto& weak : streams_) {
+    const auto stream = weak.lock();
+    if (stream && stream->endpoint() == member) stream->break_off();
+  }
+}
+
+}  // namespace baton::sim

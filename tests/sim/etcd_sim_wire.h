@@ -1,0 +1,74 @@
+// How a simulated client reaches a FakeEtcd: calls that are lost or land late, streams that break,
+// members that are stopped or gone.
+#pragma once
+
+#include "fakes/fake_etcd.h"
+#include "sim_pipe.h"
+#include "sim_store.h"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace baton::sim {
+
+inline constexpr std::size_t kMembers = 3;
+
+// What all clients share.
+class EtcdMembers {
+ public:
+  // What reaches a member that is stopped waits until it runs again.
+  void at(std::size_t member, Task task);
+  void stop(std::size_t member) { all_[member].stopped = true; }
+  void resume(std::size_t member);
+  bool stopped(std::size_t member) const { return all_[member].stopped; }
+  void set_down(std::size_t member, bool down) { all_[member].down = down; }
+  bool down(std::size_t member) const { return all_[member].down; }
+
+ private:
+  struct Member {
+    bool stopped = false;
+    bool down = false;
+    std::deque<Task> inbox;
+  };
+  std::array<Member, kMembers> all_;
+};
+
+class SimEtcdWire final : public internal::EtcdWire {
+ public:
+  SimEtcdWire(World& world, PortParts parts, internal::FakeEtcd& etcd, EtcdMembers& members,
+              const Quirks& quirks, Nanos timeout);
+  ~SimEtcdWire() override;
+
+  std::size_t endpoints() const override { return kMembers; }
+  std::string endpoint(std::size_t i) const override { return "member" + std::to_string(i); }
+  bool unreachable(std::size_t i) override { return members_.down(i); }
+  void renew(std::size_t) override {}
+  void ask(std::size_t endpoint, internal::EtcdCall call, const internal::EtcdMessage& request,
+           std::unique_ptr<internal::EtcdMessage> response,
+           const internal::EtcdCallOptions& options, internal::EtcdAnswer answer,
+           Task* cancel) override;
+  std::unique_ptr<internal::EtcdStream> open(std::size_t endpoint, internal::EtcdFlow flow,
+                                             const std::string& token,
+                                             internal::EtcdStreamListener& listener) override;
+  void break_streams(std::size_t member);  // it is gone
+
+ private:
+  struct Call;
+  class Stream;
+  class Handle;
+  void finish(const std::shared_ptr<Call>& call, const internal::EtcdVerdict& verdict);
+
+  World& world_;
+  const PortParts parts_;
+  internal::FakeEtcd& etcd_;
+  EtcdMembers& members_;
+  const Quirks& quirks_;
+  const Nanos timeout_;
+  std::vector<std::weak_ptr<Stream>> streams_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace baton::sim

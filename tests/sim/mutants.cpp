@@ -1,0 +1,73 @@
+#include "mutants.h"
+
+#include "attack.h"
+
+#include <cstdio>
+#include <string>
+
+namespace baton::sim {
+
+namespace {
+
+constexpr std::uint64_t kMost = 10'000;
+
+// The number of seeds it took; 0: it survived.
+std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
+  if (bug.attack) {
+    AttackPlan plan;
+    plan.store = bug.store;
+    plan.count = kMost;
+    plan.stop_at_violation = true;
+    const auto found = attack(plan);
+    caught = "the search found a margin of " + std::to_string(found.margin_ms) + " ms";
+    return found.margin_ms <= 0 ? found.tried : 0;
+  }
+  for (std::uint64_t seed = 1; seed <= kMost; ++seed) {
+    Wish wish;
+    wish.store = bug.store;
+    auto outcome = run_seed(seed, wish);
+    if (outcome.failure.empty()) continue;
+    caught = std::move(outcome.failure);
+    return seed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool activate(std::string_view name) {
+  for (std::size_t i = 0; i < kSeededBugs.size(); ++i) {
+    if (name != kSeededBugs[i].name) continue;
+    internal::active_mutant = static_cast<internal::Mutant>(i);
+    return true;
+  }
+  return false;
+}
+
+int hunt_mutants(std::string_view only) {
+  int hunted = 0;
+  int survivors = 0;
+  for (std::size_t i = 1; i < kSeededBugs.size(); ++i) {
+    const SeededBug& bug = kSeededBugs[i];
+    if (!only.empty() && only != store_name(bug.store) && only != bug.name) continue;
+    if (!available(bug.store)) continue;
+    activate(bug.name);
+    std::string caught;
+    const auto seeds = hunt(bug, caught);
+    ++hunted;
+    if (seeds == 0) {
+      ++survivors;
+      std::printf("%-3s %-22s SURVIVED %llu\n", bug.number, bug.name,
+                  static_cast<unsigned long long>(kMost));
+    } else {
+      std::printf("%-3s %-22s caught on %s after %llu: %s\n", bug.number, bug.name,
+                  store_name(bug.store), static_cast<unsigned long long>(seeds), caught.c_str());
+    }
+    std::fflush(stdout);
+  }
+  activate("none");
+  std::printf("%d seeded bugs, %d survived\n", hunted, survivors);
+  return survivors == 0 && hunted != 0 ? 0 : 1;
+}
+
+}  // namespace baton::sim

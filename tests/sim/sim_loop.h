@@ -1,0 +1,104 @@
+// Clocks, loops and networks of simulated processes.
+#pragma once
+
+#include "common/loop.h"
+#include "sim_world.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+namespace baton::sim {
+
+// A clock that runs at its own rate, and goes wrong for those who ask the wrong kind of clock.
+class SimClock final : public internal::Clock {
+ public:
+  SimClock(const World& world, std::int64_t ppm) : world_(world), origin_(world.now()), ppm_(ppm) {}
+  Time now() const noexcept override;
+  bool real() const noexcept override { return false; }
+  // The first instant of the world at which now() is at least `local`, as far as can be told.
+  Time world_time(Time local) const;
+  void suspended_for(Nanos span) { suspended_ += span; }  // a monotonic clock stands still
+  void stepped_by(Nanos span) { stepped_ += span; }       // a wall clock is set
+
+ private:
+  Nanos wrong() const noexcept;
+
+  const World& world_;
+  const Time origin_;
+  const std::int64_t ppm_;
+  Nanos suspended_{};
+  Nanos stepped_{};
+};
+
+// How bad the network is for one client.
+struct Weather {
+  double lose_request = 0;
+  double lose_answer = 0;
+  double lose_news = 0;
+  double late = 0;   // much later than usual, up to `latest`
+  double twice = 0;  // a request is carried out twice
+  double reorder = 0;
+  double stop_after_beat = 0;  // stopped in the moment after a heartbeat was sent
+  Nanos latest{};
+  bool up = true;    // requests get through
+  bool down = true;  // answers get through
+};
+
+inline Nanos delay_in(World& world, const Weather& weather) {
+  using namespace std::chrono_literals;
+  if (world.chance(weather.late)) return world.span(5ms, weather.latest);
+  return world.span(100us, 3ms);
+}
+
+// One life of a process: events meant for an earlier life are void.
+struct Life {
+  bool alive = true;
+  bool paused = false;
+  std::deque<Task> waiting;  // what comes in while it is paused
+};
+
+class SimLoop final : public internal::Loop {
+ public:
+  SimLoop(World& world, std::shared_ptr<Life> life, std::int64_t ppm)
+      : world_(world), life_(std::move(life)), clock_(world, ppm) {}
+
+  const internal::Clock& clock() const noexcept override { return clock_; }
+  SimClock& sim_clock() { return clock_; }
+  void defer(Task task) override { deferred_.push_back(std::move(task)); }
+  internal::TimerId at(Time when, Task task) override;
+  void cancel(internal::TimerId id) override { timers_.erase(id); }
+  void post(Task task) override;
+  void run(Task task) override { post(std::move(task)); }
+
+  // Something reaches the process: now, or when it runs again.
+  void arrive(Task task);
+  void enter(Task task);  // one step, and what it deferred
+  void resume();
+  // The process is gone, and with it all it had in mind: tasks refer to what owns them.
+  void clear() {
+    life_->waiting.clear();
+    deferred_.clear();
+    timers_.clear();
+  }
+
+ private:
+  void fire(internal::TimerId id, Time when);
+
+  World& world_;
+  std::shared_ptr<Life> life_;
+  SimClock clock_;
+  std::deque<Task> deferred_;
+  std::uint64_t next_timer_ = 1;
+  std::unordered_map<internal::TimerId, Task> timers_;
+};
+
+// Rates of which any two differ by less than 1 % (A2).
+inline std::int64_t any_rate(World& world) {
+  return static_cast<std::int64_t>(world.pick(0, 9'000)) - 4'500;
+}
+
+}  // namespace baton::sim

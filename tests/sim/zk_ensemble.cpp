@@ -1,0 +1,262 @@
+// Connections and requests; zk_ensemble_log.cpp has the log, the sessions and elections.
+#include "zk_ensemble.h"
+
+#include <zookeeper/zookeeper.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::sim {
+
+using namespace std::chrono_literals;
+using internal::ZkReply;
+using internal::ZkRequest;
+
+ZkConnPtr ZkEnsemble::connect(int server, ZkCaller& caller, const ZkHello& hello) {
+  auto conn = std::make_shared<ZkConn>();
+  conn->server = server;
+  conn->id = next_conn_++;
+  conn->caller = &caller;
+  at_server(server, [this, server, conn, hello] {
+    Server& here = servers_[server];
+    if (!conn->open) return;
+    const bool behind = hello.seen > (here.applied == 0 ? 0 : here.log[here.applied - 1]->zxid);
+    if (here.down || here.role == Role::looking || behind) {
+      hang_up(conn);
+      return;
+    }
+    if (hello.session != 0) {
+      // An older connection of the session, if it was to this server, is closed here and now.
+      const auto conns = here.conns;
+      for (const auto& [id, old] : conns) {
+        if (old->session == hello.session) hang_up(old);
+      }
+    }
+    here.conns.emplace(conn->id, conn);
+    if (hello.session != 0) {
+      revalidate(server, conn, hello);
+      return;
+    }
+    Txn txn;
+    txn.kind = Txn::Kind::open;
+    txn.session = next_session_++;
+    txn.server = server;
+    txn.conn = conn->id;
+    const int leader = here.leader;
+    send(server, leader, [this, leader, txn] { lead_request(leader, txn); });
+  });
+  return conn;
+}
+
+void ZkEnsemble::revalidate(int server, const ZkConnPtr& conn, const ZkHello& hello) {
+  const int leader = servers_[server].leader;
+  send(server, leader, [this, server, leader, conn, hello] {
+    auto& counts = servers_[leader].counts;
+    const auto found = counts.find(hello.session);
+    const bool valid = found != counts.end() && !found->second.closing;
+    if (valid) {
+      count_anew(leader, hello.session);
+      found->second.owner = server;
+    }
+    send(leader, server, [this, server, conn, hello, valid] {
+      if (!conn->open) return;
+      if (valid) {
+        accept(server, conn, hello.session, hello);
+      } else {
+        conn->open = false;
+        servers_[server].conns.erase(conn->id);
+        if (conn->caller != nullptr) conn->caller->expired();
+      }
+    });
+  });
+}
+
+void ZkEnsemble::accept(int server, const ZkConnPtr& conn, std::int64_t session,
+                        const ZkHello& hello) {
+  Server& here = servers_[server];
+  conn->session = session;
+  if (conn->caller != nullptr) conn->caller->accepted(session);
+  // The client tells what it watches, the server what happened meanwhile, in order.
+  conn->watches = hello.watches;
+  std::multimap<std::uint64_t, std::pair<internal::ZkNews, std::string>> news;
+  for (const auto& path : hello.watches) {
+    const auto* const node = here.tree.find(path);
+    if (node == nullptr) {
+      news.emplace(here.tree.gone_at[path], std::pair(internal::ZkNews::gone, path));
+    } else if (node->changed_at > hello.seen) {
+      news.emplace(node->changed_at, std::pair(internal::ZkNews::changed, path));
+    }
+  }
+  for (const auto& [zxid, event] : news) {
+    if (conn->watches.erase(event.second) == 0 || conn->caller == nullptr) continue;
+    conn->caller->news(event.first, event.second, here.tree.zxid);
+  }
+}
+
+void ZkEnsemble::hang_up(const ZkConnPtr& conn) {
+  if (!std::exchange(conn->open, false)) return;
+  servers_[conn->server].conns.erase(conn->id);
+  if (conn->caller != nullptr) conn->caller->hung_up();
+}
+
+void ZkEnsemble::cut(const ZkConnPtr& conn) {
+  conn->open = false;
+  conn->caller = nullptr;
+  servers_[conn->server].conns.erase(conn->id);
+}
+
+// ---- requests
+
+void ZkEnsemble::touch(int server, std::int64_t session) {
+  Server& here = servers_[server];
+  if (here.role == Role::leading) {
+    count_anew(server, session);
+  } else if (setup_.quirks.on(Quirk::zk_touch_table)) {
+    here.touched.insert(session);
+  } else if (here.role == Role::following) {
+    send(server, here.leader,
+         [this, leader = here.leader, session] { count_anew(leader, session); });
+  }
+}
+
+void ZkEnsemble::ping(const ZkConnPtr& conn) {
+  at_server(conn->server, [this, conn] {
+    if (!conn->open || conn->session == 0) return;
+    touch(conn->server, conn->session);
+    if (conn->caller != nullptr) conn->caller->pong();
+  });
+}
+
+void ZkEnsemble::goodbye(const ZkConnPtr& conn) {
+  at_server(conn->server, [this, conn] {
+    const Server& here = servers_[conn->server];
+    if (!conn->open || conn->session == 0 || here.leader < 0) return;
+    const int leader = here.leader;
+    send(conn->server, leader, [this, leader, session = conn->session] {
+      Txn txn;
+      txn.kind = Txn::Kind::close;
+      txn.session = session;
+      if (servers_[leader].counts.contains(session)) propose(leader, txn);
+    });
+  });
+}
+
+void ZkEnsemble::ask(const ZkConnPtr& conn, ZkRequest request) {
+  at_server(conn->server, [this, conn, request = std::move(request)]() mutable {
+    if (!conn->open || conn->session == 0) return;
+    touch(conn->server, conn->session);
+    conn->asked.push_back({std::move(request), next_number_++, {}});
+    const auto kind = conn->asked.back().request.kind;
+    const bool local = kind == ZkRequest::Kind::children || kind == ZkRequest::Kind::get ||
+                       kind == ZkRequest::Kind::get_watch || kind == ZkRequest::Kind::unwatch;
+    if (!local) forward(conn->server, conn, conn->asked.back());
+    advance(servers_[conn->server], *conn);
+  });
+}
+
+// Answers in the order of the questions: reads wait for the writes before them.
+void ZkEnsemble::advance(Server& server, ZkConn& conn) {
+  while (conn.open && !conn.asked.empty()) {
+    auto& next = conn.asked.front();
+    ZkReply reply;
+    switch (next.request.kind) {
+      case ZkRequest::Kind::children:
+      case ZkRequest::Kind::get:
+      case ZkRequest::Kind::get_watch:
+        reply.code = internal::fake_read(server.tree.nodes, next.request, reply);
+        if (reply.code == ZOK && next.request.kind == ZkRequest::Kind::get_watch) {
+          conn.watches.insert(next.request.path);
+        }
+        break;
+      case ZkRequest::Kind::unwatch:
+        reply.code = conn.watches.erase(next.request.path) == 0 ? ZNOWATCHER : ZOK;
+        break;
+      default:
+        if (!next.reply) return;
+        reply = std::move(*next.reply);
+    }
+    reply.status = internal::zk_status(reply.code);
+    conn.asked.pop_front();
+    if (conn.caller != nullptr) conn.caller->reply(std::move(reply), server.tree.zxid);
+  }
+}
+
+void ZkEnsemble::forward(int server, const ZkConnPtr& conn, const ZkConn::Asked& asked) {
+  const int leader = servers_[server].leader;
+  if (asked.request.kind == ZkRequest::Kind::sync) {
+    send(server, leader, [this, leader, server, id = conn->id, number = asked.number] {
+      lead_sync(leader, server, id, number);
+    });
+    return;
+  }
+  Txn txn;
+  txn.session = conn->session;
+  txn.request = asked.request;
+  txn.server = server;
+  txn.conn = conn->id;
+  txn.number = asked.number;
+  send(server, leader, [this, leader, txn = std::move(txn)] { lead_request(leader, txn); });
+}
+
+void ZkEnsemble::lead_request(int leader, const Txn& asked) {
+  Txn txn = asked;
+  Server& here = servers_[leader];
+  if (txn.kind == Txn::Kind::open) {
+    here.counts[txn.session].owner = txn.server;
+    count_anew(leader, txn.session);
+  } else {
+    const auto count = here.counts.find(txn.session);
+    if (count == here.counts.end() || count->second.closing) {
+      txn.kind = Txn::Kind::refuse;
+      txn.code = ZSESSIONEXPIRED;
+    } else if (count->second.owner != txn.server) {
+      txn.kind = Txn::Kind::refuse;  // from the old connection of a session that has moved
+      txn.code = ZSESSIONMOVED;
+    }
+  }
+  propose(leader, std::move(txn));
+}
+
+// Behind what is under way; if nothing is, at once and without asking anybody.
+void ZkEnsemble::lead_sync(int leader, int server, std::uint64_t conn, std::uint64_t number) {
+  auto& proposals = servers_[leader].proposals;
+  Task say = [this, leader, server, conn, number] {
+    send(leader, server, [this, server, conn, number] {
+      in_turn(server, [this, server, conn, number] {
+        ZkReply reply;
+        reply.code = ZOK;
+        answer(server, conn, number, std::move(reply));
+      });
+    });
+  };
+  if (proposals.empty()) {
+    say();
+  } else {
+    proposals.back().after.push_back(std::move(say));
+  }
+}
+
+void ZkEnsemble::answer(int server, std::uint64_t conn, std::uint64_t number, ZkReply reply) {
+  Server& here = servers_[server];
+  const auto found = here.conns.find(conn);
+  if (found == here.conns.end()) return;
+  const auto kept = found->second;
+  if (reply.code == ZSESSIONMOVED) {  // an older handshake came in late, elsewhere
+    hang_up(kept);
+    return;
+  }
+  for (auto& asked : kept->asked) {
+    if (asked.number == number) asked.reply = std::move(reply);
+  }
+  advance(here, *kept);
+}
+
+void ZkEnsemble::tell(Server& server, internal::ZkNews news, const std::string& path) {
+  for (const auto& [id, conn] : server.conns) {
+    if (conn->watches.erase(path) == 0) continue;
+    ++told_;
+    if (conn->caller != nullptr) conn->caller->news(news, path, server.tree.zxid);
+  }
+}
+
+}  // namespace baton::sim

@@ -1,0 +1,236 @@
+#include "zk_sim_line.h"
+
+#include "zk/zk_lister.h"
+
+#include <zookeeper/zookeeper.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::sim {
+
+using namespace std::chrono_literals;
+using internal::TimerId;
+using internal::ZkReply;
+using internal::ZkRequest;
+
+SimZkLine::SimZkLine(World& world, PortParts parts, ZkEnsemble& ensemble,
+                     internal::ZkLineListener& listener)
+    : world_(world), parts_(std::move(parts)), ensemble_(ensemble), listener_(&listener) {
+  connect_later(0ms);
+}
+
+SimZkLine::~SimZkLine() {
+  *alive_ = false;
+  parts_.loop->cancel(timer_);
+  parts_.loop->cancel(connect_timer_);
+  if (pipe_ == nullptr) return;
+  // A crash says nothing; else the session is closed, if the server hears of it.
+  if (parts_.life->alive && connected_) {
+    pipe_->up([ensemble = &ensemble_, pipe = pipe_.get()] { ensemble->goodbye(pipe->conn); });
+  }
+  drop(true);
+}
+
+// ---- messages
+
+void SimZkLine::to_client(Task task) {
+  if (pipe_ == nullptr || pipe_->broken) return;
+  if (world_.chance(parts_.weather->lose_answer)) {
+    break_off();
+    return;
+  }
+  pipe_->down([this, alive = alive_, pipe = pipe_.get(), task = std::move(task)]() mutable {
+    if (!*alive) return;
+    parts_.loop->arrive(
+        [this, alive, pipe = pipe->shared_from_this(), task = std::move(task)]() mutable {
+          if (!*alive || pipe != pipe_) return;
+          last_heard_ = parts_.loop->now();
+          task();
+        });
+  });
+}
+
+void SimZkLine::break_off() {
+  if (pipe_ == nullptr || std::exchange(pipe_->broken, true)) return;
+  world_.after(world_.span(0ms, 2ms), [this, alive = alive_, pipe = pipe_] {
+    if (!*alive || pipe != pipe_ || pipe == nullptr) return;
+    parts_.loop->arrive([this, alive, pipe] {
+      if (*alive && pipe == pipe_) disconnect();
+    });
+  });
+}
+
+// ---- connecting
+
+void SimZkLine::connect_later(Nanos least) {
+  parts_.loop->cancel(connect_timer_);
+  connect_timer_ =
+      parts_.loop->at(parts_.loop->now() + least + world_.span(1ms, 60ms), [this] { connect(); });
+}
+
+void SimZkLine::connect() {
+  if (over_ || pipe_ != nullptr) return;
+  int server = static_cast<int>(world_.pick(0, kServers - 1));
+  const bool moves = ensemble_.setup().quirks.on(Quirk::zk_session_moved);
+  if (!moves && last_server_ >= 0 && world_.chance(0.7)) server = last_server_;
+  if (wanted_ >= 0) server = wanted_;
+  last_server_ = server;
+  pipe_ = std::make_shared<Pipe>(world_, *parts_.weather);
+  pipe_->server = server;
+  last_sent_ = last_heard_ = parts_.loop->now();
+  pipe_->up([this, alive = alive_, pipe = pipe_.get(), hello = ZkHello{session_, watches_, seen_}] {
+    if (*alive && !pipe->dropped) pipe->conn = ensemble_.connect(pipe->server, *this, hello);
+  });
+  parts_.loop->cancel(timer_);
+  const auto patience = Nanos(ensemble_.setup().timeout) / 3;
+  timer_ = parts_.loop->at(parts_.loop->now() + patience, [this] { disconnect(); });
+}
+
+void SimZkLine::accepted(std::int64_t session) {
+  to_client([this, session] {
+    session_ = session;
+    connected_ = true;
+    world_.note("client " + std::to_string(parts_.number) + " is at server " +
+                std::to_string(pipe_->server));
+    tend();
+    listener_->line_connected({session_, ensemble_.setup().timeout, "sim"});
+  });
+}
+
+void SimZkLine::expired() {
+  to_client([this] {
+    const auto alive = alive_;
+    world_.note("client " + std::to_string(parts_.number) + " has no session any more");
+    drop(false);
+    over_ = true;
+    const bool was = std::exchange(connected_, false);
+    if (was) listener_->line_disconnected();
+    if (*alive) lose_all(ZSESSIONEXPIRED);
+    if (*alive) listener_->line_ended(internal::ZkStatus::expired, {});
+  });
+}
+
+void SimZkLine::hung_up() {
+  to_client([this] { disconnect(); });
+}
+
+void SimZkLine::drop(bool politely) {
+  if (pipe_ == nullptr) return;
+  const auto pipe = std::exchange(pipe_, nullptr);
+  pipe->dropped = true;
+  pipe->forget_down();
+  if (pipe->conn != nullptr) pipe->conn->caller = nullptr;
+  const auto end = [ensemble = &ensemble_, pipe = pipe.get()] {
+    if (pipe->conn != nullptr) ensemble->cut(pipe->conn);
+  };
+  if (!politely) {
+    pipe->forget_up();
+    end();
+    return;
+  }
+  // The server gets what was sent, perhaps much later, and then the end of it.
+  pipe->up(end);
+}
+
+void SimZkLine::disconnect() {
+  const auto alive = alive_;
+  parts_.loop->cancel(timer_);
+  drop(world_.chance(0.5));
+  if (connected_) world_.note("client " + std::to_string(parts_.number) + " is disconnected");
+  if (std::exchange(connected_, false)) listener_->line_disconnected();
+  if (*alive) lose_all(ZCONNECTIONLOSS);
+  if (*alive) connect_later(world_.chance(0.2) ? 500ms : 0ms);
+}
+
+void SimZkLine::lose_all(int code) {
+  const auto alive = alive_;
+  auto lost = std::exchange(asked_, {});
+  for (auto& asked : lost) {
+    if (!*alive) return;
+    ZkReply reply;
+    reply.code = code;
+    reply.status = internal::zk_status(code);
+    asked.answer(reply);
+  }
+}
+
+// The C client: pings after a third of T without a request, gives up after two without an answer.
+void SimZkLine::tend() {
+  parts_.loop->cancel(timer_);
+  if (!connected_) return;
+  const Nanos timeout = ensemble_.setup().timeout;
+  const Time now = parts_.loop->now();
+  if (now - last_heard_ >= timeout * 2 / 3) {
+    disconnect();
+    return;
+  }
+  if (now - last_sent_ >= timeout / 3) {
+    last_sent_ = now;
+    pipe_->up([ensemble = &ensemble_, pipe = pipe_.get()] {
+      if (pipe->conn != nullptr) ensemble->ping(pipe->conn);
+    });
+  }
+  const Time due = std::min(last_heard_ + timeout * 2 / 3, last_sent_ + timeout / 3);
+  timer_ = parts_.loop->at(std::max(due, now + 1ms), [this] { tend(); });
+}
+
+// ---- requests
+
+void SimZkLine::send(const ZkRequest& request, internal::ZkAnswer answer) {
+  if (!connected_) {
+    parts_.loop->defer([alive = alive_, answer = std::move(answer)]() mutable {
+      if (!*alive) return;
+      ZkReply reply;
+      reply.code = ZINVALIDSTATE;
+      answer(reply);
+    });
+    return;
+  }
+  const bool beat = request.path == "/" || request.path == internal::kZkNobody;
+  if (beat && world_.chance(parts_.weather->stop_after_beat)) parts_.on_beat();
+  asked_.push_back({request, std::move(answer)});
+  last_sent_ = parts_.loop->now();
+  if (world_.chance(parts_.weather->lose_request)) break_off();
+  if (pipe_->broken) return;
+  pipe_->up([ensemble = &ensemble_, pipe = pipe_.get(), request] {
+    if (pipe->conn != nullptr) ensemble->ask(pipe->conn, request);
+  });
+}
+
+void SimZkLine::reply(ZkReply reply, std::uint64_t zxid) {
+  to_client([this, reply = std::move(reply), zxid]() mutable {
+    if (asked_.empty()) return;
+    seen_ = std::max(seen_, zxid);
+    Asked asked = std::move(asked_.front());
+    asked_.pop_front();
+    if (reply.status == internal::ZkStatus::ok) {
+      if (asked.request.kind == ZkRequest::Kind::get_watch) watches_.insert(asked.request.path);
+      if (asked.request.kind == ZkRequest::Kind::unwatch) watches_.erase(asked.request.path);
+    }
+    asked.answer(reply);
+  });
+}
+
+void SimZkLine::news(internal::ZkNews news, const std::string& path, std::uint64_t zxid) {
+  to_client([this, news, path, zxid] {
+    seen_ = std::max(seen_, zxid);
+    if (watches_.erase(path) > 0) listener_->line_news(news, path);
+  });
+}
+
+void SimZkLine::pong() {
+  to_client([] {});
+}
+
+void SimZkLine::close(Task closed) {
+  over_ = true;
+  if (pipe_ != nullptr && connected_) {
+    pipe_->up([ensemble = &ensemble_, pipe = pipe_.get()] { ensemble->goodbye(pipe->conn); });
+  }
+  connected_ = false;
+  drop(true);
+  parts_.loop->at(parts_.loop->now() + 5ms, std::move(closed));
+}
+
+}  // namespace baton::sim

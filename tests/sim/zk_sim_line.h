@@ -1,0 +1,83 @@
+// A client's line to a ZkEnsemble: what the C client does, with a network that breaks.
+#pragma once
+
+#include "sim_pipe.h"
+#include "sim_store.h"
+#include "zk/zk_line.h"
+#include "zk_ensemble.h"
+
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace baton::sim {
+
+class SimZkLine final : public internal::ZkLine, private ZkCaller {
+ public:
+  SimZkLine(World& world, PortParts parts, ZkEnsemble& ensemble,
+            internal::ZkLineListener& listener);
+  ~SimZkLine() override;
+
+  void send(const internal::ZkRequest& request, internal::ZkAnswer answer) override;
+  bool surely_apart() const noexcept override { return pipe_ == nullptr; }
+  void close(Task closed) override;
+
+  // For those who steer.
+  std::int64_t session() const { return session_; }
+  int server() const { return pipe_ == nullptr ? -1 : pipe_->server; }
+  bool connected() const { return connected_; }
+  void go_to(int server) { wanted_ = server; }  // at the next connect
+  void break_off();                             // the connection
+
+ private:
+  struct Pipe final : SimPipe {
+    using SimPipe::SimPipe;
+    int server = 0;
+    ZkConnPtr conn;
+    bool broken = false;  // nothing comes after what was lost
+  };
+  using PipePtr = std::shared_ptr<Pipe>;
+  struct Asked {
+    internal::ZkRequest request;
+    internal::ZkAnswer answer;
+  };
+
+  void connect_later(Nanos least);
+  void connect();
+  void drop(bool politely);
+  void disconnect();
+  void tend();
+  void to_client(Task task);
+  void lose_all(int code);
+
+  // ---- ZkCaller: said by the server
+  void accepted(std::int64_t session) override;
+  void expired() override;
+  void hung_up() override;
+  void reply(internal::ZkReply reply, std::uint64_t zxid) override;
+  void news(internal::ZkNews news, const std::string& path, std::uint64_t zxid) override;
+  void pong() override;
+
+  World& world_;
+  const PortParts parts_;
+  ZkEnsemble& ensemble_;
+  internal::ZkLineListener* listener_;
+  PipePtr pipe_;  // null: apart
+  bool connected_ = false;
+  bool over_ = false;
+  int wanted_ = -1;
+  int last_server_ = -1;
+  std::int64_t session_ = 0;
+  std::uint64_t seen_ = 0;
+  std::set<std::string> watches_;  // told to the server again
+  std::deque<Asked> asked_;
+  Time last_heard_{};
+  Time last_sent_{};
+  internal::TimerId timer_ = internal::TimerId::none;
+  internal::TimerId connect_timer_ = internal::TimerId::none;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace baton::sim
