@@ -45,6 +45,12 @@ std::string print(const char* format, Args... args) {
   return {buffer, static_cast<std::size_t>(std::clamp<int>(n, 0, sizeof buffer - 1))};
 }
 
+// As far as a system_clock can be reckoned with: whatever somebody wrote into a store.
+system_clock::time_point within_reach(system_clock::time_point t) {
+  constexpr std::chrono::hours kFar{24 * 365 * 250};
+  return std::clamp(t, system_clock::time_point(-kFar), system_clock::time_point(kFar));
+}
+
 std::string format_time(const std::tm& parts, const char* format) {
   char buffer[64];
   return {buffer, std::strftime(buffer, sizeof buffer, format, &parts)};
@@ -107,6 +113,7 @@ std::string format_local(system_clock::time_point t) {
 }
 
 std::string format_utc(system_clock::time_point t) {
+  t = within_reach(t);
   const auto whole = std::chrono::floor<std::chrono::seconds>(t);
   const std::time_t seconds = system_clock::to_time_t(whole);
   std::tm parts{};
@@ -117,7 +124,10 @@ std::string format_utc(system_clock::time_point t) {
 
 std::string format_since(system_clock::time_point since, system_clock::time_point now) {
   if (since == system_clock::time_point{}) return "unknown";
-  const auto age = std::chrono::floor<std::chrono::seconds>(now - since);
+  since = within_reach(since);
+  // In seconds: three centuries of nanoseconds are more than a number holds.
+  const auto age = std::chrono::floor<std::chrono::seconds>(now) -
+                   std::chrono::floor<std::chrono::seconds>(since);
   return format_local(since) + " (" +
          (age.count() <= 0 ? std::string("now") : format_duration(age) + " ago") + ")";
 }

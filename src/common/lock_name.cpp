@@ -25,11 +25,16 @@ bool legal_byte(char c) noexcept {
          std::string_view("._:@=+-").find(c) != std::string_view::npos;
 }
 
-// "...-lock-000123" or "...__lock__000123": what ZooKeeper clients take for a queue entry.
+// "...-lock-000123" or "...__lock__000123": what ZooKeeper clients take for a queue entry. A
+// counter that has wrapped gives numbers with a minus, ten characters or more:
+// "...-lock--000000005".
 bool looks_like_entry(std::string_view segment) noexcept {
   const auto last = segment.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == segment.size()) return false;
-  const auto head = segment.substr(0, last + 1);
+  auto head = segment.substr(0, last + 1);
+  const auto digits = segment.size() - head.size();
+  const bool wrapped = head.ends_with("-lock--") || head.ends_with("__lock__-");
+  if (wrapped && (digits == 9 || digits == 10)) head.remove_suffix(1);
   return head.ends_with("-lock-") || head.ends_with("__lock__");
 }
 

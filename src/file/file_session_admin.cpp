@@ -16,6 +16,13 @@ namespace {
 constexpr std::chrono::milliseconds kSweep{50};
 constexpr std::chrono::milliseconds kTidy{2000};  // of the five seconds that a close may take
 
+// As far as a system_clock reaches; whatever somebody wrote there.
+std::chrono::system_clock::time_point since_of(const QueueRecord& record) {
+  constexpr std::int64_t kLast = 9'000'000'000'000'000;
+  return std::chrono::system_clock::time_point(
+      std::chrono::microseconds(std::clamp<std::int64_t>(record.since, 0, kLast)));
+}
+
 }  // namespace
 
 void FileSession::peek(const LockName& name, Answer<bool> busy) {
@@ -49,7 +56,7 @@ void FileSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
       entry.id = entry_id(client, record.nonce);
       entry.label = label->second.empty() ? "unknown" : label->second;
       entry.token = place.rank();
-      entry.since = std::chrono::system_clock::time_point(std::chrono::microseconds(record.since));
+      entry.since = since_of(record);
       snapshot.entries.push_back(std::move(entry));
     }
     return snapshot;

@@ -12,6 +12,7 @@ namespace baton::internal {
 namespace {
 
 constexpr std::size_t kCountAhead = 1024;
+constexpr std::uint32_t kLastGeneration = ~std::uint32_t{0};
 
 }  // namespace
 
@@ -79,7 +80,12 @@ void LockQueue::choose_generation() {
   Listing listing = load();
   if (!directory_.is_open()) return;
   if (listing.empty() || listing.back()->file->frozen()) {
-    const std::uint32_t number = listing.empty() ? 1 : listing.back()->file->id().number + 1;
+    const std::uint32_t highest = listing.empty() ? 0 : listing.back()->file->id().number;
+    if (highest == kLastGeneration) {
+      throw damaged("the queue has a file of generation " + std::to_string(highest) +
+                    ", after which there is none; remove it");
+    }
+    const std::uint32_t number = highest + 1;
     auto file = QueueFile::create(directory_.store(), directory_.get(), {number, random_u64()});
     if (!file) {
       directory_.close();  // removed under our hands
@@ -135,7 +141,9 @@ Place LockQueue::join(std::uint64_t nonce) {
 }
 
 void LockQueue::check_tokens(const Place& place) {
-  bool back = place.rank() <= last_token_;
+  // Whoever numbered this file had taken its tokens from the counter first.
+  QueueFile& own = *place.generation->file;
+  bool back = place.rank() <= last_token_ || !tokens_->handed_out(own.token(own.capacity()));
   for (const auto& lower : place.generation->lower) {
     QueueFile& file = *lower->file;
     back = back || (!file.drained() && file.token(file.end()) > place.generation->file->token(0));

@@ -214,6 +214,11 @@ std::uint64_t TokenCounter::allocate(std::uint32_t count) {
   return first;
 }
 
+bool TokenCounter::handed_out(std::uint64_t end) {
+  check_still_there();  // a file that was cut short must not be touched, nor one that was replaced
+  return end <= word(page_->next).load();
+}
+
 void TokenCounter::confirm(std::uint64_t limit) {
   raise_to(page_->pending, limit + kTokenBlock);
   const std::uint64_t wanted = word(page_->pending).load();

@@ -48,6 +48,9 @@ class TokenCounter {
   // before by anybody. Throws Error.
   std::uint64_t allocate(std::uint32_t count);
 
+  // Whether all tokens below this one have been handed out, to whomever. Throws Error.
+  bool handed_out(std::uint64_t end);
+
  private:
   void open_or_make();
   bool open_existing();

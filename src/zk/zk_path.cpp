@@ -1,5 +1,7 @@
 #include "zk/zk_path.h"
 
+#include "common/mutant.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -25,7 +27,8 @@ std::optional<std::int64_t> number_after(std::string_view child, std::string_vie
   const bool wrapped = digits.starts_with('-');
   if (wrapped) digits.remove_prefix(1);
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (digits.empty() || digits.size() > 10) return std::nullopt;
+  // A server writes at least ten characters, the minus counted. A lock may be named "x-lock--5".
+  if (digits.size() < (wrapped ? 9 : 1) || digits.size() > 10) return std::nullopt;
   if (!std::all_of(digits.begin(), digits.end(), digit)) return std::nullopt;
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -99,6 +102,11 @@ std::optional<ZkPosition> zk_position(const ZkQueue& queue, std::int64_t sequenc
   if (mine == last) return std::nullopt;
   ZkPosition position;
   position.ahead = static_cast<std::size_t>(last - queue.entries.begin()) - 1;
+  if (mutant(Mutant::ties_by_name)) {
+    position.ahead = static_cast<std::size_t>(mine - queue.entries.begin());
+    if (position.ahead != 0) position.predecessor = &*(mine - 1);
+    return position;
+  }
   if (position.ahead != 0) {
     // With ties the last of the others; else whoever stands right before.
     auto before = last - 1;

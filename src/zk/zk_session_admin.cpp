@@ -18,7 +18,10 @@ Entry make_entry(const std::string& name, const ZkReply& reply) {
   entry.token = reply.created_at;
   if (auto label = zk_decode_label(reply.data)) {
     entry.label = *std::move(label);
-    entry.since = std::chrono::system_clock::time_point(std::chrono::milliseconds(reply.ctime_ms));
+    // As far as a system_clock reaches; whatever the server's clock said.
+    constexpr std::int64_t kLast = 9'000'000'000'000;
+    entry.since = std::chrono::system_clock::time_point(
+        std::chrono::milliseconds(std::clamp<std::int64_t>(reply.ctime_ms, 0, kLast)));
   } else {
     entry.label = "unknown";
   }

@@ -58,6 +58,15 @@ TEST(Text, AgesAreShort) {
   EXPECT_EQ(format_since({}, system_clock::now()), "unknown");
 }
 
+TEST(Text, TimesAtTheEndsOfTheClockCanBeShown) {
+  for (const auto t : {system_clock::time_point::min(), system_clock::time_point::max()}) {
+    EXPECT_EQ(format_utc(t).size(), std::string("2026-01-02T03:04:05.678Z").size());
+    EXPECT_NE(format_since(t, system_clock::now()).find('('), std::string::npos);
+  }
+  EXPECT_EQ(format_since(system_clock::time_point::min(), system_clock::now()).find("now"),
+            std::string::npos);
+}
+
 TEST(Text, ColumnsAreAlignedByCharacters) {
   EXPECT_EQ(format_table({{"ü", "b"}, {"aa", "c"}}), "ü   b\naa  c\n");
 }

@@ -217,6 +217,49 @@ TEST_F(Generations, CounterThatWentBackIsNoticed) {
   EXPECT_TRUE(ann.queue.stands(first));
 }
 
+// Numbered by hand, or by a counter that was removed since: the next file would begin below it, and
+// whoever joins that one first would not notice.
+TEST_F(Generations, FileNumberedAboveTheCounterIsRefused) {
+  Other ann(store);
+  withdraw(ann.queue.join(1));
+  const std::string left = store.path() + "/locks/x/" + files().front();
+  const UniqueFd file(::open(left.c_str(), O_RDWR | O_CLOEXEC));
+  QueueRecord header{};
+  ASSERT_EQ(::pread(file.get(), &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
+  ++header.token;
+  ASSERT_EQ(::pwrite(file.get(), &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
+  Other bob(store);
+  EXPECT_THROW(bob.queue.join(1), Error);
+  EXPECT_FALSE(bob.queue.busy());
+}
+
+// Touching what is no longer there would end the process.
+TEST_F(Generations, CounterThatWasCutShortIsRefused) {
+  Other ann(store);
+  ann.queue.join(1);
+  int cut = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(store.path())) {
+    if (!entry.path().filename().string().starts_with("tokens.")) continue;
+    std::filesystem::resize_file(entry.path(), 0);
+    ++cut;
+  }
+  ASSERT_GT(cut, 0);
+  EXPECT_THROW(ann.queue.join(2), Error);
+}
+
+TEST_F(Generations, LastGenerationIsFollowedByNone) {
+  Other ann(store);
+  withdraw(ann.queue.join(1));
+  make_generation(~std::uint32_t{0});
+  const UniqueFd directory(
+      ::open((store.path() + "/locks/x").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  QueueFile::open(directory.get(), {~std::uint32_t{0}, ~std::uint64_t{0}})->seal();
+  const auto before = files().size();
+  Other bob(store);
+  EXPECT_THROW(bob.queue.join(1), Error);
+  EXPECT_LE(files().size(), before);
+}
+
 TEST_F(Generations, DescriptorsCanBeClosedAtAnyTime) {
   Other ann(store), bob(store);
   const Place first = ann.queue.join(1);

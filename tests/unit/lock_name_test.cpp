@@ -44,11 +44,13 @@ TEST(LockName, LimitsAreExact) {
 
 TEST(LockName, SegmentsThatLookLikeEntriesAreRefused) {
   for (const char* bad : {"x-lock-1", "-lock-0", "a/x-lock-0000000001", "x-lock-1/a", "__lock__0",
-                          "x__lock__0000000007", "_c_abc-lock-0000000003"}) {
+                          "x__lock__0000000007", "_c_abc-lock-0000000003", "a/x-lock--000000005",
+                          "x-lock--2147483648", "x__lock__-000000001"}) {
     EXPECT_FALSE(is_valid_name(bad)) << bad;
   }
   for (const char* good : {"lock-1", "lock", "x-lock-1a", "x-lock", "x-locks-1", "x__lock_1",
-                           "x-LOCK-1", "lock__1", "1-lock-x"}) {
+                           "x-LOCK-1", "lock__1", "1-lock-x", "x-lock---1", "x-lock--", "lock--1",
+                           "a/x-lock--5", "x-lock--12345678", "x-lock--12345678901"}) {
     EXPECT_TRUE(is_valid_name(good)) << good;
   }
 }

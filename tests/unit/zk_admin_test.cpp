@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zookeeper/zookeeper.h>
 
+#include <limits>
 #include <string>
 
 namespace baton::internal {
@@ -38,6 +39,15 @@ TEST_F(ZkAdminTest, InspectShowsTheLineInOrderBehindASync) {
   EXPECT_EQ(entries[1].since, std::chrono::system_clock::time_point());
   EXPECT_EQ(entries[1].token, zk.find("/app/job/" + curator)->created_at);
   EXPECT_EQ(entries[2].id, zk_entry_prefix(ann.id(2)) + "0000000003") << "nested had number 2";
+}
+
+TEST_F(ZkAdminTest, TimesThatNoClockReachesAreCutOff) {
+  ann.settled(ann.join(1));
+  const auto path = ann.entries().at(0);
+  zk.set_ctime(path, std::numeric_limits<std::int64_t>::max());
+  EXPECT_GT(ann.settled(ann.inspect())->value().entries.at(0).since.time_since_epoch().count(), 0);
+  zk.set_ctime(path, std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(ann.settled(ann.inspect())->value().entries.at(0).since.time_since_epoch().count(), 0);
 }
 
 TEST_F(ZkAdminTest, InspectOfAnUnusedLockIsEmpty) {

@@ -92,6 +92,7 @@ TEST(ZkPath, WrappedNumbersComeAfterAllOthersInOrder) {
 TEST(ZkPath, MoreThanTenDigitsAreNoNumber) {
   EXPECT_EQ(zk_sequence("x-lock-00000000001"), std::nullopt);
   EXPECT_EQ(zk_sequence("x-lock--00000000001"), std::nullopt);
+  EXPECT_EQ(zk_sequence("x-lock--00000001"), std::nullopt) << "no server writes fewer than nine";
   EXPECT_EQ(zk_sequence("x-lock-" + std::string(400, '1')), std::nullopt);
   EXPECT_TRUE(zk_sequence("x-lock-1")) << "fewer digits are fine";
 }
