@@ -2,6 +2,7 @@
 #pragma once
 
 #include "chaos/refusals.h"
+#include "support/canaries.h"
 #include "support/etcd_server.h"
 #include "support/log_capture.h"
 #include "support/temp_dir.h"
@@ -23,11 +24,11 @@ struct User {
   const char* name;
   const char* password;
 };
-inline constexpr User kRoot{"root", "black-swan-03"};
-inline constexpr User kApp{"app", "blue-heron-17"};
-inline constexpr User kReader{"reader", "red-kite-42"};
-inline constexpr User kOther{"other", "grey-owl-23"};
-inline constexpr User kPretender{"app", "wrong-crow-99"};
+inline constexpr User kRoot{"root", test::kRootPassword};
+inline constexpr User kApp{"app", test::kAppPassword};
+inline constexpr User kReader{"reader", test::kReaderPassword};
+inline constexpr User kOther{"other", test::kOtherPassword};
+inline constexpr User kPretender{"app", test::kWrongPassword};
 
 // Whatever a test does: no password, no token and no key in what it heard.
 class EtcdSecurity : public ::testing::Test {

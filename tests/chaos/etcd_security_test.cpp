@@ -138,10 +138,10 @@ TEST_F(EtcdUsers, ChangesOfUsersAreNotNoticedByThoseWhoStay) {
   auto app = connect(as(kApp));
   auto other = connect(as(kApp));
   auto lock = app.mutex("job").acquire({.timeout = kLong});
-  etcd().add_user("newcomer", "green-finch-08", "/new/");
+  etcd().add_user("newcomer", test::kFirstNewPassword, "/new/");
   Waiter waiter(other.mutex("job"));
   ASSERT_TRUE(eventually("in line", [&] { return app.inspect("job").entries.size() == 2; }));
-  etcd().change_password(kReader.name, "green-finch-09");
+  etcd().change_password(kReader.name, test::kNextNewPassword);
   lock.release(kLong);
   EXPECT_TRUE(eventually(
       "granted", [&] { return waiter.granted(); }, 5s));
@@ -152,7 +152,7 @@ TEST_F(EtcdUsers, WhosePasswordIsChangedIsRefusedAndKeepsWhatItHolds) {
   start();
   auto app = connect(as(kApp));
   auto lock = app.mutex("job").acquire({.timeout = kLong});
-  etcd().change_password(kApp.name, "green-finch-10");
+  etcd().change_password(kApp.name, test::kLastNewPassword);
   refused(Errc::permission_denied, [&] { (void)app.mutex("another").acquire({.timeout = kLong}); });
   EXPECT_TRUE(lock.valid());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/boot_clock.h"
+#include "support/secret_search.h"
 
 #include <baton/baton.h>
 
@@ -14,9 +15,9 @@
 
 namespace baton::chaos {
 
-// No secret is in this text.
+// No secret is in this text, as it is or in hex, base64 or percent-encoded, nor how it begins.
 inline void expect_discreet(const std::string& text, const std::vector<std::string>& secrets) {
-  for (const auto& secret : secrets) EXPECT_EQ(text.find(secret), text.npos) << text;
+  for (const auto& secret : secrets) EXPECT_EQ(test::trace_in(text, secret), "") << "in a message";
 }
 
 // The call fails with this, within the limit, and says nothing that it should not. Its words.

@@ -2,6 +2,7 @@
 #include "chaos/refusals.h"
 #include "chaos/zk_raw.h"
 #include "chaos/zk_tap.h"
+#include "support/canaries.h"
 #include "support/eventually.h"
 #include "support/log_capture.h"
 #include "support/proxy.h"
@@ -41,10 +42,10 @@ struct User {
   std::string digest() const { return std::string(name) + ":" + password; }
   std::string id() const { return std::string("digest:") + name + ":" + hash; }
 };
-constexpr User kApp{"app", "blue-heron-17", "F2tlJnPmrXW3y36pXHYGp64lsyI="};
-constexpr User kEve{"eve", "grey-owl-23", "qfUFoahahGBfVafZFTgAazJlTE8="};
-constexpr User kOps{"ops", "red-kite-42", "tuZUpWyX4Td2vpUO1gNGeKQmjRM="};
-constexpr User kPretender{"app", "wrong-crow-99", "3OVnlep6ynNhsmmf2SE4OaYXhQ4="};
+constexpr User kApp{"app", test::kAppPassword, "F2tlJnPmrXW3y36pXHYGp64lsyI="};
+constexpr User kEve{"eve", test::kOtherPassword, "qfUFoahahGBfVafZFTgAazJlTE8="};
+constexpr User kOps{"ops", test::kReaderPassword, "tuZUpWyX4Td2vpUO1gNGeKQmjRM="};
+constexpr User kPretender{"app", test::kWrongPassword, "3OVnlep6ynNhsmmf2SE4OaYXhQ4="};
 
 // One server for all tests of this process.
 test::ZkEnsemble& server() {

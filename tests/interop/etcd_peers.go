@@ -143,6 +143,10 @@ func (p *v3lockPeer) lock(ctx context.Context) (string, error) {
 		}
 	}()
 	answer, err := p.service.Lock(ctx, &v3lockpb.LockRequest{Name: []byte(p.name), Lease: int64(p.lease)})
+	// The server knows our deadline, and may be the first to say that it has passed.
+	if _, bound := ctx.Deadline(); bound && err != nil && strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+		<-ctx.Done()
+	}
 	if err != nil && ctx.Err() != nil {
 		return "", p.close()
 	}

@@ -1,0 +1,91 @@
+// Who was valid when: overlaps, the evicted, the revived.
+#include "chaos/cluster/holds.h"
+
+#include <algorithm>
+
+namespace baton::chaos {
+
+void check_overlap(Bench& bench) {
+  const Index& index = bench.index;
+  for (const auto& [lock, list] : index.grants) {
+    const Hold* longest = nullptr;  // of those so far, the one that is proven valid longest
+    Time end{};
+    for (const std::size_t number : list) {
+      const Hold& hold = index.holds[number];
+      const Time from = *hold.first_valid;
+      Time to = *hold.last_valid;
+      if (const Moment evicted = index.evicted(hold)) {
+        to = std::min(to, *evicted);
+        if (to < from) continue;
+      }
+      bench.judged(Checker::overlap);
+      if (longest != nullptr && from <= end) {
+        bench.object(Checker::overlap, from,
+                     index.who(hold) + " was valid " + index.when(from) + ", and " +
+                         index.who(*longest) + " still was " + in_ms(std::min(end, to) - from) +
+                         " later");
+      }
+      if (longest == nullptr || to > end) {
+        longest = &hold;
+        end = to;
+      }
+    }
+  }
+}
+
+// After an eviction valid() ends within a second while there is contact, else at the deadline that
+// it had: without contact no deadline moves. The second counts from when the entry is surely gone,
+// and while the process runs.
+void check_evictions(Bench& bench) {
+  using namespace std::chrono_literals;
+  const Index& index = bench.index;
+  struct Evicted {
+    const Hold* hold;
+    Time limit;
+  };
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Evicted> all;
+  for (const Hold& hold : index.holds) {
+    const Entry* entry = index.entry(hold);
+    if (!hold.first_valid || entry == nullptr || !entry->evicted || !entry->gone) continue;
+    const Time stopped =
+        index.life(hold.client)
+            .paused_between(*entry->gone, std::max(*entry->gone, *hold.last_valid));
+    all[{hold.client, hold.op}] = {&hold, *entry->gone + 1s + bench.options.evict_slack + stopped};
+  }
+  if (all.empty()) return;
+  bench.judged(Checker::overlap, all.size());
+  std::map<const Hold*, Time> deadlines;  // the latest that it named before its limit
+  for (const Record& record : bench.records) {
+    if (record.kind != Kind::valid) continue;
+    const auto found = all.find({record.client, record.op});
+    if (found == all.end() || record.at > found->second.limit) continue;
+    Time& deadline = deadlines[found->second.hold];
+    deadline = std::max(deadline, record.until);
+  }
+  for (const auto& [key, evicted] : all) {
+    const Hold& hold = *evicted.hold;
+    if (*hold.last_valid <= std::max(evicted.limit, deadlines[&hold])) continue;
+    bench.object(Checker::overlap, *hold.last_valid,
+                 index.who(hold) + " was still valid " + index.when(*hold.last_valid) + ", " +
+                     in_ms(*hold.last_valid - *index.entry(hold)->gone) +
+                     " after its evicted entry was gone");
+  }
+}
+
+void check_revival(Bench& bench) {
+  const Index& index = bench.index;
+  for (const Hold& hold : index.holds) {
+    const Moment end = earlier(hold.invalid, hold.lost);
+    if (end) bench.judged(Checker::revival);
+    if (hold.revived) {
+      bench.object(Checker::revival, *hold.revived,
+                   index.who(hold) + " was told of as held again " + index.when(*hold.revived));
+    } else if (end && hold.last_valid && *hold.last_valid > *end) {
+      bench.object(Checker::revival, *hold.last_valid,
+                   index.who(hold) + " was lost or not valid " + index.when(*end) +
+                       " and valid again " + index.when(*hold.last_valid));
+    }
+  }
+}
+
+}  // namespace baton::chaos

@@ -1,0 +1,87 @@
+// What a holder believed, and when the store freed the lock.
+#include "chaos/cluster/holds.h"
+
+#include <baton/error.h>
+
+#include <algorithm>
+
+namespace baton::chaos {
+namespace {
+
+// How long the holder may still have believed, with what it had heard by its last `valid`.
+Time claim_of(const Hold& hold) {
+  Time claim = std::max(hold.until, *hold.last_valid);
+  const Moment loss = earlier(hold.lost, hold.invalid);
+  if (hold.release && (!loss || *hold.release < *loss)) claim = std::min(claim, *hold.release);
+  if (!loss || *loss >= hold.until) return claim;  // it came with the deadline, or never
+  // The store's word that the entry or the session has ended comes after the end: had the word been
+  // lost, the holder would have gone on believing.
+  const bool told = hold.lost && (hold.code == static_cast<std::uint64_t>(Errc::session_expired) ||
+                                  hold.code == static_cast<std::uint64_t>(Errc::evicted));
+  return told ? claim : std::min(claim, *hold.last_valid);
+}
+
+}  // namespace
+
+void check_early_loss(Bench& bench) {
+  const Index& index = bench.index;
+  // Who acquires has nobody in front: all smaller tokens are gone by then.
+  std::map<std::uint32_t, std::vector<EarliestAbove::Item>> granted;
+  for (const Hold& hold : index.holds) {
+    if (hold.granted) granted[hold.lock].push_back({hold.token, *hold.granted, &hold});
+  }
+  for (const auto& [lock, list] : index.grants) {
+    const EarliestAbove next_grants(granted[lock]);
+    for (const std::size_t number : list) {
+      const Hold& hold = index.holds[number];
+      const Entry* entry = index.entry(hold);
+      if (entry != nullptr && entry->evicted) continue;
+      const Moment gone = entry == nullptr ? Moment() : entry->gone;
+      const auto* next = next_grants.find(hold.token);
+      const Moment freed = earlier(gone, next == nullptr ? Moment() : Moment(next->at));
+      if (!freed) continue;
+      bench.judged(Checker::early_loss);
+      const std::string how = gone == freed ? std::string("its entry was gone ")
+                                            : index.who(*next->hold) + " was granted ";
+      const Time claim = claim_of(hold);
+      if (*hold.last_valid > *freed) {
+        bench.object(Checker::early_loss, *freed,
+                     index.who(hold) + " was valid " + index.when(*hold.last_valid) + ", but " +
+                         how + index.when(*freed));
+      } else if (claim > *freed) {
+        bench.object(Checker::early_loss, *freed,
+                     index.who(hold) + " would have believed until " + in_ms(claim - *freed) +
+                         " after " + how + index.when(*freed));
+      }
+      // The margin of those who did not let go themselves.
+      const Moment lost = earlier(hold.lost, hold.invalid);
+      if (hold.release && (!lost || *hold.release < *lost)) continue;
+      // By the clock it ends with the deadline, though a stopped process can say so only later.
+      const Time belief_end = lost ? std::min(*lost, hold.until) : hold.until;
+      bench.verdict.margins.push_back({*freed, *freed - belief_end, true});
+    }
+  }
+}
+
+void collect_handovers(Bench& bench) {
+  const Index& index = bench.index;
+  for (const auto& [lock, list] : index.grants) {
+    const Hold* before = nullptr;
+    for (const std::size_t number : list) {
+      const Hold& hold = index.holds[number];
+      if (before != nullptr && hold.asked && hold.granted) {
+        const Moment lost = earlier(before->lost, before->invalid);
+        const Moment killed = index.life(before->client).killed;
+        const Moment end = earlier(before->release, earlier(lost, killed));
+        // Only of those who waited: the others found a free lock.
+        if (end && *hold.asked <= *end && *hold.granted >= *end) {
+          bench.verdict.handovers.push_back(
+              {*hold.granted, *hold.granted - *end, !before->release || *end < *before->release});
+        }
+      }
+      before = &hold;
+    }
+  }
+}
+
+}  // namespace baton::chaos

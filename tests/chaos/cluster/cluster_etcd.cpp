@@ -1,0 +1,75 @@
+// etcd as a cluster of a run of chaos.
+#include "chaos/cluster/cluster.h"
+#include "chaos/cluster/contender.h"
+#include "support/etcd_server.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+test::EtcdOptions options() {
+  test::EtcdOptions options;
+  options.servers = 3;
+  options.heartbeat = 50ms;
+  options.election = 500ms;
+  options.peer_proxies = true;
+  return options;
+}
+
+class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
+ public:
+  OverEtcd() : ClusterOf(std::make_unique<test::EtcdCluster>(options())) {}
+
+  std::string scheme() const override { return "etcd"; }
+  std::string version() const override {
+    const auto status = servers_->status(0);
+    return "etcd " + (status ? status->version : "");
+  }
+  void compact() override { servers_->compact(); }
+  void defragment(int i) override { servers_->defragment(i); }
+
+  std::vector<InLine> in_line(int locks) override {
+    std::vector<InLine> all;
+    const std::string start = root() + "/lock";
+    for (const auto& key : servers_->keys(start)) {
+      InLine entry;
+      entry.lock = static_cast<std::uint32_t>(std::stoul(key.key.substr(start.size())));
+      entry.token = static_cast<std::uint64_t>(key.create_revision);
+      entry.client = client_in(key.value);
+      entry.where = key.key;
+      entry.session = key.lease;
+      if (entry.lock < static_cast<std::uint32_t>(locks)) all.push_back(std::move(entry));
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.lock, a.token) < std::tie(b.lock, b.token);
+    });
+    return all;
+  }
+  bool remove(const InLine& entry) override { return servers_->remove_key(entry.where); }
+  bool remove_directory(std::uint32_t) override { return true; }  // there is none
+  bool end_session(const InLine& entry) override { return servers_->revoke(entry.session); }
+
+  std::vector<std::string> leftovers() override {
+    std::vector<std::string> all;
+    for (const auto& key : servers_->keys()) all.push_back("key " + key.key);
+    for (const auto lease : servers_->leases()) all.push_back("lease " + std::to_string(lease));
+    for (int i = 0; i < size(); ++i) {
+      const auto count = servers_->watchers(i);
+      if (count != 0) {
+        all.push_back(std::to_string(count) + " watches at server " + std::to_string(i));
+      }
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Cluster> make_etcd_cluster() { return std::make_unique<OverEtcd>(); }
+
+}  // namespace baton::chaos

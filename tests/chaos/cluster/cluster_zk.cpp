@@ -1,0 +1,180 @@
+// ZooKeeper as a cluster of a run of chaos.
+#include "chaos/cluster/cluster.h"
+#include "chaos/cluster/contender.h"
+#include "support/zk_server.h"
+#include "support/zk_test_client.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+test::ZkOptions options() {
+  test::ZkOptions options;
+  options.servers = 3;
+  options.tick = 500ms;
+  options.sync_limit = 4;
+  options.peer_proxies = true;
+  return options;
+}
+
+struct Node {
+  std::uint64_t created = 0;  // its zxid
+  std::int64_t owner = 0;
+  std::string data;
+};
+
+// A session of our own, that nobody disturbs. What it reads is never older than the call. One call
+// at a time.
+class Eyes {
+ public:
+  explicit Eyes(const std::string& hosts) : hosts_(hosts) { open(); }
+  ~Eyes() { ::zookeeper_close(handle_); }
+  Eyes(const Eyes&) = delete;
+  Eyes& operator=(const Eyes&) = delete;
+
+  // A write that changes nothing. A leader that was cut off answers a sync alone, but not this.
+  void catch_up() {
+    if (expired()) {
+      ::zookeeper_close(std::exchange(handle_, nullptr));
+      open();
+    }
+    expect(::zoo_delete(handle_, "/chaos-nothing", -1), "a write");
+  }
+  std::vector<std::string> children(const std::string& path) {
+    String_vector names{};
+    const int code = ::zoo_get_children(handle_, path.c_str(), 0, &names);
+    std::vector<std::string> all;
+    for (int i = 0; code == ZOK && i < names.count; ++i) all.emplace_back(names.data[i]);
+    if (code == ZOK) ::deallocate_String_vector(&names);
+    expect(code, "list " + path);
+    return all;
+  }
+  std::optional<Node> get(const std::string& path) {
+    char buffer[1024];
+    int size = sizeof buffer;
+    Stat stat{};
+    const int code = ::zoo_get(handle_, path.c_str(), 0, buffer, &size, &stat);
+    expect(code, "read " + path);
+    if (code == ZNONODE) return std::nullopt;
+    return Node{static_cast<std::uint64_t>(stat.czxid), stat.ephemeralOwner,
+                std::string(buffer, static_cast<std::size_t>(std::max(size, 0)))};
+  }
+  // False: it is not there, or not empty.
+  bool remove(const std::string& path) {
+    const int code = ::zoo_delete(handle_, path.c_str(), -1);
+    if (code != ZNOTEMPTY) expect(code, "delete " + path);
+    return code == ZOK;
+  }
+
+ private:
+  static void expect(int code, const std::string& what) {
+    if (code == ZOK || code == ZNONODE) return;
+    throw std::runtime_error(what + ": " + ::zerror(code));
+  }
+  bool expired() const {
+    return handle_ == nullptr || ::zoo_state(handle_) == ZOO_EXPIRED_SESSION_STATE;
+  }
+  void open() {
+    ::zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would tell of each fault
+    handle_ = ::zookeeper_init(
+        hosts_.c_str(), [](zhandle_t*, int, int, const char*, void*) {}, 4'000, nullptr, nullptr,
+        0);
+    if (handle_ == nullptr) throw std::runtime_error("no session at " + hosts_);
+  }
+
+  const std::string hosts_;
+  zhandle_t* handle_ = nullptr;
+};
+
+class OverZk : public ClusterOf<test::ZkEnsemble> {
+ public:
+  OverZk() : ClusterOf(std::make_unique<test::ZkEnsemble>(options())) {}
+
+  std::string scheme() const override { return "zk"; }
+  std::string version() const override { return "zk"; }
+
+  std::vector<InLine> in_line(int locks) override {
+    const std::lock_guard guard(mutex_);
+    std::vector<InLine> all;
+    std::map<std::string, InLine> seen;  // what a name stands for never changes
+    eyes().catch_up();
+    for (int lock = 0; lock < locks; ++lock) {
+      const std::string path = directory(static_cast<std::uint32_t>(lock));
+      auto names = eyes().children(path);
+      std::sort(names.begin(), names.end(),
+                [](const auto& a, const auto& b) { return number(a) < number(b); });
+      for (const auto& name : names) {
+        InLine entry = known_[path + "/" + name];
+        if (entry.token == 0) {
+          const auto node = eyes().get(path + "/" + name);
+          if (!node) continue;  // gone meanwhile, and never seen
+          entry = {static_cast<std::uint32_t>(lock), node->created, client_in(node->data),
+                   path + "/" + name, node->owner};
+        }
+        seen.emplace(entry.where, entry);
+        all.push_back(std::move(entry));
+      }
+    }
+    known_ = std::move(seen);
+    return all;
+  }
+  bool remove(const InLine& entry) override {
+    const std::lock_guard guard(mutex_);
+    return eyes().remove(entry.where);
+  }
+  bool remove_directory(std::uint32_t lock) override {
+    const std::lock_guard guard(mutex_);
+    return eyes().remove(directory(lock));
+  }
+  bool end_session(const InLine& entry) override {
+    return static_cast<bool>(servers_->end_session(entry.session));
+  }
+
+  std::vector<std::string> leftovers() override {
+    const std::lock_guard guard(mutex_);
+    eyes_.reset();  // a session of our own
+    std::vector<std::string> all;
+    const int leader = servers_->leader();
+    for (const auto& [session, paths] :
+         test::parse_dump(servers_->four_letter(leader, "dump")).ephemerals) {
+      for (const auto& path : paths) all.push_back("node " + path);
+    }
+    for (const auto session : servers_->sessions()) {
+      all.push_back("session " + test::session_text(session));
+    }
+    for (int i = 0; i < size(); ++i) {
+      const auto count = servers_->watch_count(i);
+      if (count != 0) {
+        all.push_back(std::to_string(count) + " watches at server " + std::to_string(i));
+      }
+    }
+    return all;
+  }
+
+ private:
+  std::string directory(std::uint32_t lock) const { return root() + "/" + lock_name(lock); }
+  Eyes& eyes() {
+    if (!eyes_) eyes_ = std::make_unique<Eyes>(servers_->hosts());
+    return *eyes_;
+  }
+  static std::string number(const std::string& name) {
+    return name.substr(name.size() - std::min<std::size_t>(name.size(), 10));
+  }
+
+  std::mutex mutex_;
+  std::unique_ptr<Eyes> eyes_;
+  std::map<std::string, InLine> known_;
+};
+
+}  // namespace
+
+std::unique_ptr<Cluster> make_zk_cluster() { return std::make_unique<OverZk>(); }
+
+}  // namespace baton::chaos

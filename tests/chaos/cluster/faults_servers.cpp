@@ -1,0 +1,165 @@
+// Faults of servers and of the network between them.
+#include "chaos/cluster/nemesis.h"
+
+#include <stdexcept>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string span(std::chrono::milliseconds time) {
+  return " for " + std::to_string(time.count()) + " ms";
+}
+
+// One that does not lead: the n-th after the leader.
+int follower(Scene& scene, const Draw& draw) {
+  const int size = scene.cluster.size();
+  return (scene.cluster.leader() + 1 +
+          static_cast<int>(draw.pick % static_cast<unsigned>(size - 1))) %
+         size;
+}
+
+// ---- processes
+
+void kill(Scene& scene, const Draw& draw, int server, const char* kind) {
+  const auto time = kSession * draw.percent / 100;
+  const Fault fault(scene, kind, std::to_string(server) + span(time));
+  scene.cluster.kill(server);
+  pass(time);
+  scene.cluster.start(server, true);
+  scene.cluster.wait_synced();
+}
+void kill_leader(Scene& s, const Draw& d) { kill(s, d, s.cluster.leader(), "kill leader"); }
+void kill_follower(Scene& s, const Draw& d) { kill(s, d, follower(s, d), "kill follower"); }
+
+void pause(Scene& scene, const Draw& draw, int server, bool leads, const char* kind) {
+  const Fault fault(scene, kind, std::to_string(server) + span(draw.time()));
+  scene.cluster.pause(server);
+  pass(draw.time());
+  if (leads && draw.long_one) scene.cluster.leader_after(server);
+  scene.cluster.resume(server);
+  scene.cluster.wait_synced();
+}
+void pause_leader(Scene& s, const Draw& d) {
+  pause(s, d, s.cluster.leader(), true, "pause leader");
+}
+void pause_follower(Scene& s, const Draw& d) {
+  pause(s, d, follower(s, d), false, "pause follower");
+}
+
+void rolling_restart(Scene& scene, const Draw& draw) {
+  const int size = scene.cluster.size();
+  const Fault fault(scene, "rolling restart", std::to_string(size));
+  for (int i = 0; i < size; ++i) {
+    const int server = (i + static_cast<int>(draw.pick % static_cast<unsigned>(size))) % size;
+    scene.cluster.kill(server);
+    scene.cluster.start(server, true);
+    scene.cluster.wait_synced();
+  }
+}
+
+// Only one is left, and it cannot do anything.
+void lose_quorum(Scene& scene, const Draw& draw) {
+  const int size = scene.cluster.size();
+  const int left = draw.other ? scene.cluster.leader() : follower(scene, draw);
+  const auto time = kSession * (50 + draw.percent) / 100;
+  const Fault fault(scene, "quorum lost", std::to_string(left) + " is left" + span(time));
+  for (int i = 0; i < size; ++i) {
+    if (i != left) scene.cluster.kill(i);
+  }
+  require("no quorum", [&] { return !scene.cluster.serving(left); });
+  pass(time);
+  for (int i = 0; i < size; ++i) {
+    if (i != left) scene.cluster.start(i, false);
+  }
+  scene.cluster.wait_synced();
+}
+
+// ---- the network between them
+
+void isolate(Scene& scene, const Draw& draw, int server, bool leads, const char* kind) {
+  const Fault fault(scene, kind, std::to_string(server) + span(draw.time()));
+  scene.cluster.isolate(server);
+  pass(draw.time());
+  if (leads && draw.long_one) scene.cluster.leader_after(server);
+  scene.cluster.heal_all();
+  scene.cluster.wait_synced();
+}
+void isolate_leader(Scene& s, const Draw& d) {
+  isolate(s, d, s.cluster.leader(), true, "isolate leader");
+}
+void isolate_follower(Scene& s, const Draw& d) {
+  isolate(s, d, follower(s, d), false, "isolate follower");
+}
+
+// The follower still reaches the third server.
+void cut_from_leader(Scene& scene, const Draw& draw) {
+  const int one = follower(scene, draw);
+  const int leader = scene.cluster.leader();
+  if (one == leader) return;  // another was elected meanwhile
+  const Fault fault(scene, "cut from leader", std::to_string(one) + span(draw.time()));
+  scene.cluster.link(leader, one).cut();
+  pass(draw.time());
+  scene.cluster.heal_all();
+  scene.cluster.wait_synced();
+}
+
+void one_way(Scene& scene, const Draw& draw) {
+  const int one = follower(scene, draw);
+  const int leader = scene.cluster.leader();
+  if (one == leader) return;
+  const int from = draw.other ? leader : one;
+  const Fault fault(scene, "one way link",
+                    std::to_string(from) + " is not heard by " +
+                        std::to_string(from == leader ? one : leader) + span(draw.time()));
+  scene.cluster.link(leader, one).blackhole(from);
+  pass(draw.time());
+  scene.cluster.heal_all();
+  scene.cluster.wait_synced();
+}
+
+void slow_link(Scene& scene, const Draw& draw) {
+  const int one = follower(scene, draw);
+  const int leader = scene.cluster.leader();
+  if (one == leader) return;
+  const auto delay = 20ms + std::chrono::milliseconds(2 * draw.percent);
+  const Fault fault(
+      scene, "slow link",
+      std::to_string(one) + " by " + std::to_string(delay.count()) + " ms" + span(draw.time()));
+  const auto link = scene.cluster.link(leader, one);
+  link.delay(leader, delay);
+  link.delay(one, delay);
+  pass(draw.time());
+  scene.cluster.heal_all();
+  scene.cluster.wait_synced();
+}
+
+// ---- upkeep of etcd
+
+EtcdUpkeep& upkeep(Scene& scene) { return dynamic_cast<EtcdUpkeep&>(scene.cluster); }
+
+void compaction(Scene& scene, const Draw&) {
+  const Fault fault(scene, "compaction", "200 ms" + span(2 * kSession));
+  for (auto time = 0ms; time < 2 * kSession; time += 200ms) {
+    upkeep(scene).compact();
+    pass(200ms);
+  }
+}
+
+void defragmentation(Scene& scene, const Draw&) {
+  const Fault fault(scene, "defragmentation", std::to_string(scene.cluster.size()));
+  for (int i = 0; i < scene.cluster.size(); ++i) upkeep(scene).defragment(i);
+}
+
+}  // namespace
+
+std::vector<FaultKind> server_faults(const std::string& scheme) {
+  std::vector<FaultKind> all{kill_leader,      kill_follower,   pause_leader, pause_follower,
+                             pause_leader,     rolling_restart, lose_quorum,  isolate_leader,
+                             isolate_follower, cut_from_leader, one_way,      slow_link};
+  if (scheme == "etcd") all.insert(all.end(), {compaction, defragmentation});
+  return all;
+}
+
+}  // namespace baton::chaos

@@ -1,0 +1,118 @@
+// The records of a run, put together: who held what, what the store showed, who lived when.
+#pragma once
+
+#include "chaos/cluster/history.h"
+#include "chaos/cluster/verdict.h"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::chaos {
+
+using Time = std::chrono::nanoseconds;
+using Moment = std::optional<Time>;
+
+// One acquire and what became of it.
+struct Hold {
+  std::uint32_t client = 0;
+  std::uint32_t lock = 0;
+  std::uint64_t op = 0;
+  std::uint64_t token = 0;
+  Moment asked, answer_due, granted, gave_up, first_valid, last_valid, invalid, lost;
+  Moment release, release_due, released;  // released: the call has returned, or thrown
+  Time until{};                           // the latest deadline it ever named
+  Moment revived;                         // told of a held lock after it was lost
+  std::uint64_t code = 0;                 // why it was lost, or given up
+};
+
+// What the observer saw of one entry.
+struct Entry {
+  Moment seen;     // certainly in line from here on
+  Moment present;  // was there, not before this moment
+  Moment gone;     // was not there any more
+  Moment evicted;  // somebody began to remove it
+};
+
+struct Life {
+  Moment start, stop, killed;
+  std::vector<std::pair<Time, Time>> pauses;
+  // Of [from, to], how much the process was stopped.
+  Time paused_between(Time from, Time to) const;
+};
+
+struct Index {
+  explicit Index(const std::vector<Record>& records);
+
+  std::vector<Hold> holds;  // in the order in which they were asked for
+  // Those proven valid at least once, by lock: numbers in `holds`, by the first proof.
+  std::map<std::uint32_t, std::vector<std::size_t>> grants;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Entry> entries;  // by lock and token
+  std::map<std::uint32_t, Life> lives;
+  Time begin{}, end{};
+  Moment calm;
+
+  const Entry* entry(const Hold& hold) const;
+  Moment evicted(const Hold& hold) const;
+  const Life& life(std::uint32_t client) const;
+  std::string when(Time at) const;  // "at 12.345 s" since the beginning
+  std::string who(const Hold& hold) const;
+};
+
+// Collects what the checkers object to.
+class Bench {
+ public:
+  Bench(const std::vector<Record>& records, const Index& index, const JudgeOptions& options,
+        Verdict& verdict);
+  void judged(Checker checker, std::size_t count = 1);
+  void object(Checker checker, Time at, const std::string& words);
+
+  const std::vector<Record>& records;
+  const Index& index;
+  const JudgeOptions& options;
+  Verdict& verdict;
+
+ private:
+  struct Window {
+    const Allowance* allowance;
+    Time from, to;
+  };
+  std::vector<Window> windows_;
+};
+
+void check_form(Bench& bench);
+void check_overlap(Bench& bench);
+void check_evictions(Bench& bench);  // objects as overlap
+void check_revival(Bench& bench);
+void check_tokens(Bench& bench);
+void check_fifo(Bench& bench);
+void check_progress(Bench& bench);
+void check_leaks(Bench& bench);
+void check_early_loss(Bench& bench);  // and collects margins
+void check_register(Bench& bench);
+void collect_handovers(Bench& bench);
+
+std::string in_ms(Time duration);    // "12.3 ms"
+Moment earlier(Moment a, Moment b);  // of those that are known
+
+// Of all items with a greater key, the earliest.
+class EarliestAbove {
+ public:
+  struct Item {
+    std::uint64_t key;
+    Time at;
+    const Hold* hold;
+  };
+  explicit EarliestAbove(std::vector<Item> items);
+  const Item* find(std::uint64_t key) const;  // nullptr: there is none
+
+ private:
+  std::vector<Item> items_;            // by key
+  std::vector<std::size_t> earliest_;  // of items_[i] and all behind
+};
+
+}  // namespace baton::chaos

@@ -1,0 +1,158 @@
+// Of early-loss, of allowances, and of what is measured on the way.
+#include "chaos/cluster/story.h"
+
+#include <baton/error.h>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Part kFirst{1, 1, 100, 0};
+const Part kSecond{2, 1, 200, 0};
+
+constexpr std::uint64_t code(Errc errc) { return static_cast<std::uint64_t>(errc); }
+
+// Valid at 100 at last, and then with a deadline of 500.
+Story a_believer() {
+  Story story;
+  story.client(kFirst, 0, Kind::asked).client(kFirst, 10, Kind::granted);
+  story.client(kFirst, 10, Kind::valid, 400).client(kFirst, 100, Kind::valid, 500);
+  return story.present(50, kFirst);
+}
+
+TEST(EarlyLossChecker, LetsTheStoreFreeALockAfterTheDeadline) {
+  Story story = a_believer().client(kFirst, 500, Kind::lost, -1, code(Errc::lock_lost));
+  expect_fine(story.gone(501, kFirst).holds(kSecond, 5, 502, 510).verdict());
+}
+
+TEST(EarlyLossChecker, SeesAValidLockWhoseEntryIsGone) {
+  Story story = a_believer().gone(99, kFirst);
+  expect_only(story.client(kFirst, 105, Kind::release).verdict(), Checker::early_loss);
+}
+
+TEST(EarlyLossChecker, SeesAnEntryThatGoesBeforeTheDeadlineOfAKilledHolder) {
+  Story story = a_believer().driver(150, Kind::killed, {}, 1);
+  expect_only(Story(story).gone(499, kFirst).verdict(), Checker::early_loss);
+  expect_fine(story.gone(501, kFirst).verdict());
+}
+
+TEST(EarlyLossChecker, SeesAnEntryThatGoesBeforeTheDeadlineOfAStoppedHolder) {
+  Story story = a_believer().driver(150, Kind::paused, {}, 1).driver(900, Kind::resumed, {}, 1);
+  story.client(kFirst, 901, Kind::invalid);
+  expect_only(Story(story).gone(499, kFirst).verdict(), Checker::early_loss);
+  expect_fine(story.gone(501, kFirst).verdict());
+}
+
+TEST(EarlyLossChecker, SeesTheNextGrantBeforeTheDeadlineIfNobodySawTheEntryGo) {
+  Story story = a_believer().driver(150, Kind::killed, {}, 1);
+  expect_only(Story(story).holds(kSecond, 5, 450, 460).verdict(), Checker::early_loss);
+  expect_fine(story.holds(kSecond, 5, 550, 560).verdict());
+}
+
+TEST(EarlyLossChecker, TakesTheStoresWordForAProofThatTheDeadlineWasTooLate) {
+  for (const Errc reason : {Errc::session_expired, Errc::evicted}) {
+    Story story = a_believer().client(kFirst, 300, Kind::lost, -1, code(reason));
+    expect_only(story.gone(290, kFirst).verdict(), Checker::early_loss);
+  }
+}
+
+TEST(EarlyLossChecker, LetsAClientThatGaveItUpItselfRemoveItsEntry) {
+  for (const Errc reason : {Errc::closed, Errc::store_changed}) {
+    Story story = a_believer().client(kFirst, 300, Kind::lost, -1, code(reason));
+    expect_fine(story.gone(290, kFirst).verdict());
+  }
+}
+
+TEST(EarlyLossChecker, LetsAReleaseFreeTheLockBeforeTheDeadline) {
+  Story story = a_believer().client(kFirst, 110, Kind::release);
+  expect_fine(Story(story).gone(111, kFirst).holds(kSecond, 5, 112, 120).verdict());
+  expect_only(story.gone(105, kFirst).verdict(), Checker::early_loss);
+}
+
+TEST(EarlyLossChecker, AsksNothingOfTheEvicted) {
+  Story story = a_believer().evicted(90, kFirst).gone(95, kFirst);
+  expect_fine(story.client(kFirst, 300, Kind::lost, -1, code(Errc::evicted)).verdict());
+}
+
+TEST(EarlyLossChecker, ForgetsAReadingThatMissedAnEntryWhichWasSeenLater) {
+  Story story = a_believer().gone(60, kFirst).present(70, kFirst);
+  expect_fine(story.client(kFirst, 110, Kind::release).gone(120, kFirst).verdict());
+}
+
+Story a_revoked_lease() {
+  Story story = a_believer().driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+  story.client(kFirst, 300, Kind::lost, -1, code(Errc::evicted));
+  return story.gone(200, kFirst);
+}
+
+TEST(Allowances, ExcuseOneCheckerInTheWindowOfTheFaultAndTellOfIt) {
+  JudgeOptions options;
+  options.store = "etcd 3.4.23";
+  const auto verdict = a_revoked_lease().driver(150, Kind::healed, {0, 7, 0, 0}).verdict(options);
+  expect_fine(verdict);
+  EXPECT_EQ(verdict.of(Checker::early_loss).excused, 1U);
+  EXPECT_NE(verdict.of(Checker::early_loss).first.at(0).find("etcd#15247"), std::string::npos);
+}
+
+TEST(Allowances, ExcuseNothingInOtherVersionsStoresOrTimes) {
+  for (const char* store : {"etcd 3.5.9", "zk", ""}) {
+    JudgeOptions options;
+    options.store = store;
+    expect_only(a_revoked_lease().driver(150, Kind::healed, {0, 7, 0, 0}).verdict(options),
+                Checker::early_loss);
+  }
+  JudgeOptions options;
+  options.store = "etcd 3.4.23";
+  Story late;  // another fault, and the right one long ago
+  late.driver(-9000, Kind::fault, {0, 6, 0, 0}, 0, "pause leader 1");
+  late.driver(-8000, Kind::healed, {0, 6, 0, 0});
+  late.driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause follower 1");
+  late.client(kFirst, 0, Kind::asked).client(kFirst, 10, Kind::granted);
+  late.client(kFirst, 10, Kind::valid, 500).present(50, kFirst).gone(200, kFirst);
+  expect_only(late.client(kFirst, 300, Kind::lost, -1, code(Errc::evicted)).verdict(options),
+              Checker::early_loss);
+}
+
+// What a store cannot take from us: loss is final, the token protects, calls return.
+TEST(Allowances, NameAnIssueAndNeverTouchTheRegister) {
+  for (const Allowance& allowance : known_bugs()) {
+    EXPECT_NE(allowance.issue.find('#'), std::string_view::npos);
+    EXPECT_NE(allowance.fault, "");
+    EXPECT_TRUE(allowance.checker == Checker::overlap || allowance.checker == Checker::early_loss ||
+                allowance.checker == Checker::tokens || allowance.checker == Checker::fifo);
+  }
+}
+
+TEST(Measures, OfMarginsCountFromTheEndOfBelief) {
+  Story story = a_believer().client(kFirst, 480, Kind::lost, -1, code(Errc::lock_lost));
+  const auto margins = story.gone(900, kFirst).holds(kSecond, 5, 700, 710).verdict().margins;
+  ASSERT_EQ(margins.size(), 1U);
+  EXPECT_EQ(margins[0].value, 220ms);
+  Story killed = a_believer().driver(150, Kind::killed, {}, 1);
+  const auto after_kill = killed.gone(900, kFirst).verdict().margins;
+  ASSERT_EQ(after_kill.size(), 1U);
+  EXPECT_EQ(after_kill[0].value, 400ms);
+  Story stopped = a_believer().client(kFirst, 901, Kind::lost, -1, code(Errc::lock_lost));
+  const auto after_pause = stopped.gone(600, kFirst).verdict().margins;
+  ASSERT_EQ(after_pause.size(), 1U);
+  EXPECT_EQ(after_pause[0].value, 100ms);
+}
+
+TEST(Measures, OfHandOversCountFromReleaseAndFromLossForThoseWhoWaited) {
+  Story story;
+  story.holds(kFirst, 0, 10, 20).holds(kSecond, 5, 23, 30);
+  story.holds({3, 1, 300, 0}, 40, 41, 50);  // found it free
+  auto handovers = story.verdict().handovers;
+  ASSERT_EQ(handovers.size(), 1U);
+  EXPECT_EQ(handovers[0].value, 3ms);
+  EXPECT_FALSE(handovers[0].after_loss);
+  Story loss = a_believer().client(kFirst, 480, Kind::lost, -1, code(Errc::lock_lost));
+  handovers = loss.holds(kSecond, 5, 700, 710).verdict().handovers;
+  ASSERT_EQ(handovers.size(), 1U);
+  EXPECT_EQ(handovers[0].value, 220ms);
+  EXPECT_TRUE(handovers[0].after_loss);
+}
+
+}  // namespace
+}  // namespace baton::chaos

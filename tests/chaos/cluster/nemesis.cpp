@@ -1,0 +1,86 @@
+#include "chaos/cluster/nemesis.h"
+
+#include "support/boot_clock.h"
+#include "support/eventually.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+namespace baton::chaos {
+
+using test::boot_now;
+
+Fault::Fault(Scene& scene, const std::string& kind, const std::string& target)
+    : scene_(scene), number_(++scene.faults) {
+  {
+    const std::lock_guard guard(scene.mutex);
+    ++scene.kinds[kind];
+  }
+  Record record;
+  record.kind = Kind::fault;
+  record.op = number_;
+  record.text = kind + " " + target;
+  record.at = boot_now();
+  scene.history.write(record);
+}
+
+Fault::~Fault() {
+  Record record;
+  record.kind = Kind::healed;
+  record.op = number_;
+  record.at = boot_now();
+  scene_.history.write(record);
+}
+
+void pass(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+void require(const std::string& what, const std::function<bool()>& condition) {
+  if (!test::eventually(what, condition)) throw std::runtime_error("it did not happen: " + what);
+}
+
+namespace {
+void problem(Scene& scene, const std::exception& error) {
+  const std::lock_guard guard(scene.mutex);
+  scene.problems.emplace_back(error.what());
+}
+}  // namespace
+
+void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed,
+                  std::chrono::milliseconds every, const std::function<void()>& repair,
+                  const std::stop_token& stop) {
+  std::mt19937_64 random(seed);
+  std::mutex mine;
+  std::condition_variable_any waiting;
+  std::size_t next = kinds.size();
+  while (!stop.stop_requested()) {
+    if (next == kinds.size()) {
+      std::shuffle(kinds.begin(), kinds.end(), random);
+      next = 0;
+    }
+    Draw draw;
+    draw.pick = random() >> 1;
+    draw.lock = static_cast<std::uint32_t>(random() % static_cast<unsigned>(scene.locks));
+    draw.other = random() % 2 == 0;
+    draw.long_one = random() % 2 == 0;
+    draw.percent = static_cast<int>(random() % 101);
+    const auto gap = every * (50 + random() % 101) / 100;
+    try {
+      kinds[next++](scene, draw);
+    } catch (const std::exception& error) {
+      problem(scene, error);
+      try {
+        repair();
+      } catch (const std::exception& again) {
+        problem(scene, again);
+        return;
+      }
+    }
+    std::unique_lock guard(mine);
+    waiting.wait_for(guard, stop, gap, [] { return false; });
+  }
+}
+
+}  // namespace baton::chaos

@@ -1,0 +1,80 @@
+// The one who breaks things, on a schedule that a seed decides.
+#pragma once
+
+#include "chaos/cluster/cluster.h"
+#include "chaos/cluster/crew.h"
+#include "chaos/cluster/history.h"
+#include "chaos/cluster/observer.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace baton::chaos {
+
+// What there is to break, and to tell.
+struct Scene {
+  Cluster& cluster;
+  Crew& crew;
+  Observer& observer;
+  const HistoryWriter& history;
+  const int locks;
+  std::atomic<std::uint64_t> faults{0};  // so many have begun
+  std::mutex mutex{};
+  std::map<std::string, int> kinds{};   // how often, by name
+  std::vector<std::string> problems{};  // things that went wrong and are nobody's fault
+};
+
+// What the seed decides of one fault. Who that is in the end depends on who holds at that moment.
+struct Draw {
+  std::uint64_t pick = 0;  // among those that fit
+  std::uint32_t lock = 0;  // whose holder or waiter
+  bool other = false;      // a side, a direction, a way
+  bool long_one = false;   // twice the session timeout instead of half of it
+  int percent = 0;
+  std::chrono::milliseconds time() const { return long_one ? kSession * 2 : kSession / 2; }
+};
+
+// One fault on record, from its making to its end.
+class Fault {
+ public:
+  Fault(Scene& scene, const std::string& kind, const std::string& target);
+  ~Fault();
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
+
+ private:
+  Scene& scene_;
+  const std::uint64_t number_;
+};
+
+// Does it, waits, undoes it. Each step returns when it is so, and throws if it does not come so.
+using FaultKind = void (*)(Scene&, const Draw&);
+
+std::vector<FaultKind> client_faults();
+std::vector<FaultKind> control_faults();  // holders that stop for longer than their sessions last
+std::vector<FaultKind> operator_faults();
+std::vector<FaultKind> server_faults(const std::string& scheme);
+
+// Breaks one thing after the other: all kinds once in an order that the seed decides, then again in
+// another one. Two of them at work make faults that overlap. `every`: between the end of a fault
+// and the next one, about; kinds of less length come more often by that.
+// If one fails, `repair` puts right what it left.
+void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed,
+                  std::chrono::milliseconds every, const std::function<void()>& repair,
+                  const std::stop_token& stop);
+
+// How long a fault lasts.
+void pass(std::chrono::milliseconds time);
+// Throws if it does not become true in time.
+void require(const std::string& what, const std::function<bool()>& condition);
+
+}  // namespace baton::chaos

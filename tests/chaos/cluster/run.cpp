@@ -1,0 +1,159 @@
+#include "chaos/cluster/run.h"
+
+#include "chaos/cluster/controls.h"
+#include "chaos/cluster/crew.h"
+#include "chaos/cluster/history.h"
+#include "chaos/cluster/nemesis.h"
+#include "chaos/cluster/observer.h"
+#include "chaos/cluster/register.h"
+#include "support/boot_clock.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+namespace baton::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using test::boot_now;
+
+constexpr std::chrono::milliseconds kUnbroken = 2s;  // of work, in controls that need no fault
+// What a dead session had is gone by then, and what it was waiting for.
+constexpr std::chrono::milliseconds kGone = 3 * kSession + 2s;
+
+void write(const HistoryWriter& history, Kind kind, const std::string& text = {}) {
+  Record record;
+  record.kind = kind;
+  record.text = text;
+  record.at = boot_now();
+  history.write(record);
+}
+
+// How late threads are woken on this machine, at worst: calls return no sooner.
+class Sleeper {
+ public:
+  std::chrono::milliseconds latest() const {
+    return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(latest_));
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const auto due = boot_now() + 20ms;
+      std::this_thread::sleep_for(20ms);
+      latest_ = std::max(latest_.load(), (boot_now() - due).count());
+    }
+  }
+
+  std::atomic<std::int64_t> latest_{0};
+  std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
+};
+
+void heal_servers(Cluster& cluster) {
+  cluster.heal_all();
+  for (int i = 0; i < cluster.size(); ++i) {
+    cluster.resume(i);
+    cluster.start(i, false);
+  }
+  cluster.wait_synced();
+}
+
+void break_all(Scene& scene, const RunPlan& plan) {
+  if (!plan.control.empty() && !missing_in(plan.control).needs_pauses()) {
+    pass(kUnbroken);
+    return;
+  }
+  auto clients = client_faults();
+  const auto operators = operator_faults();
+  clients.insert(clients.end(), operators.begin(), operators.end());
+  if (!plan.control.empty()) clients = control_faults();
+  // This thread breaks clients: it started them, and stays.
+  std::stop_source stop;
+  std::jthread servers;
+  if (plan.control.empty()) {
+    servers = std::jthread([&] {
+      break_things(
+          scene, server_faults(scene.cluster.scheme()), plan.seed * 2, plan.every,
+          [&] { heal_servers(scene.cluster); }, stop.get_token());
+    });
+  }
+  const std::jthread timer([&](const std::stop_token& done) {
+    const test::Stopwatch watch;
+    while (watch.elapsed() < plan.time && !done.stop_requested()) pass(10ms);
+    stop.request_stop();
+  });
+  break_things(
+      scene, clients, plan.seed * 2 + 1, plan.every, [&] { scene.crew.heal(); }, stop.get_token());
+}
+
+void look_for_leftovers(Cluster& cluster, const HistoryWriter& history) {
+  std::vector<std::string> left;
+  const test::Stopwatch watch;
+  do {
+    left = cluster.leftovers();
+    if (left.empty()) return;
+    pass(100ms);
+  } while (watch.elapsed() < kGone);
+  for (const auto& what : left) write(history, Kind::leftover, what);
+}
+
+void read_registers(const RunPlan& plan, const HistoryWriter& history) {
+  for (int lock = 0; lock < plan.locks; ++lock) {
+    const ProtectedRegister one(plan.directory + "/register" + std::to_string(lock), false);
+    Record record;
+    record.kind = Kind::read;
+    record.lock = static_cast<std::uint32_t>(lock);
+    record.value = *one.read(0);
+    record.at = boot_now();
+    history.write(record);
+  }
+}
+
+}  // namespace
+
+RunResult run_chaos(Cluster& cluster, const RunPlan& plan) {
+  const HistoryWriter history(plan.directory + "/driver.history", 0);
+  const Sleeper sleeper;
+  Observer observer(cluster, history, plan.locks);
+  Crew crew({.worker = plan.worker,
+             .clock_library = plan.clock_library,
+             .directory = plan.directory,
+             .clients = plan.clients,
+             .locks = plan.locks,
+             .threads = plan.threads,
+             .seed = plan.seed,
+             .control = plan.control},
+            cluster, history);
+  Scene scene{.cluster = cluster,
+              .crew = crew,
+              .observer = observer,
+              .history = history,
+              .locks = plan.locks};
+  RunResult result;
+  try {
+    break_all(scene, plan);
+    crew.heal();
+    heal_servers(cluster);
+    write(history, Kind::calm);
+    pass(plan.calm);
+  } catch (const std::exception& error) {
+    result.problems.emplace_back(error.what());
+  }
+  for (const auto& accident : crew.finish()) result.problems.push_back(accident);
+  try {
+    observer.stop();
+    look_for_leftovers(cluster, history);
+  } catch (const std::exception& error) {
+    result.problems.emplace_back(error.what());
+  }
+  read_registers(plan, history);
+  result.faults = scene.faults;
+  result.latest = sleeper.latest();
+  result.kinds = scene.kinds;
+  result.problems.insert(result.problems.end(), scene.problems.begin(), scene.problems.end());
+  return result;
+}
+
+}  // namespace baton::chaos

@@ -1,0 +1,92 @@
+#include "chaos/cluster/verdict.h"
+
+#include "chaos/cluster/holds.h"
+
+#include <algorithm>
+#include <map>
+
+namespace baton::chaos {
+namespace {
+
+constexpr std::array<std::string_view, kCheckers> kNames{
+    "form", "overlap", "tokens", "fifo", "progress", "leaks", "early-loss", "revival", "register"};
+
+}  // namespace
+
+std::string_view name_of(Checker checker) { return kNames.at(static_cast<std::size_t>(checker)); }
+
+std::optional<Checker> checker_of(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Checker>(found - kNames.begin());
+}
+
+bool Verdict::ok() const {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const Findings& each) { return each.violations == 0; });
+}
+
+void Verdict::print(std::FILE* out) const {
+  for (std::size_t i = 0; i < kCheckers; ++i) {
+    const Findings& each = findings[i];
+    std::fprintf(out, "%-10s %9zu judged, %zu violations", std::string(kNames[i]).c_str(),
+                 each.judged, each.violations);
+    if (each.excused != 0) std::fprintf(out, ", %zu excused", each.excused);
+    std::fprintf(out, "\n");
+    for (const std::string& words : each.first) std::fprintf(out, "  %s\n", words.c_str());
+  }
+}
+
+Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions& o, Verdict& v)
+    : records(all), index(i), options(o), verdict(v) {
+  std::map<std::uint64_t, Time> healed;
+  for (const Record& record : records) {
+    if (record.kind == Kind::healed) healed[record.op] = record.at;
+  }
+  for (const Allowance& allowance : options.allowances) {
+    if (!options.store.starts_with(allowance.store)) continue;
+    for (const Record& record : records) {
+      if (record.kind != Kind::fault || !record.text.starts_with(allowance.fault)) continue;
+      const auto end = healed.find(record.op);
+      windows_.push_back({&allowance, record.at,
+                          (end == healed.end() ? index.end : end->second) + allowance.after});
+    }
+  }
+}
+
+void Bench::judged(Checker checker, std::size_t count) {
+  verdict.findings.at(static_cast<std::size_t>(checker)).judged += count;
+}
+
+void Bench::object(Checker checker, Time at, const std::string& words) {
+  Findings& findings = verdict.findings.at(static_cast<std::size_t>(checker));
+  for (const Window& window : windows_) {
+    if (window.allowance->checker != checker || at < window.from || at > window.to) continue;
+    if (++findings.excused <= options.list) {
+      findings.first.push_back("excused (" + std::string(window.allowance->issue) + "): " + words);
+    }
+    return;
+  }
+  if (++findings.violations <= options.list) findings.first.push_back(words);
+}
+
+Verdict judge(const std::vector<Record>& records, const JudgeOptions& options) {
+  Verdict verdict;
+  const Index index(records);
+  for (const auto& [lock, list] : index.grants) verdict.grants += list.size();
+  Bench bench(records, index, options, verdict);
+  check_form(bench);
+  check_overlap(bench);
+  check_evictions(bench);
+  check_tokens(bench);
+  check_fifo(bench);
+  check_progress(bench);
+  check_leaks(bench);
+  check_early_loss(bench);
+  check_revival(bench);
+  check_register(bench);
+  collect_handovers(bench);
+  return verdict;
+}
+
+}  // namespace baton::chaos
