@@ -5,14 +5,17 @@ TEST_JOBS ?= $(shell echo $$((2 * $$(nproc))))
 PREFIX ?= /usr/local
 STORE ?= file
 DURATION ?= 20m
+SECONDS ?= 60
 
-.PHONY: help demo test sanitize bench soak format lint install clean build-dev build-release
+.PHONY: help demo test sanitize fuzz coverage valgrind bench soak format lint install clean build-dev build-release
 
 help:
 	@echo 'make demo       see it work (installs what is missing, builds, plays on one machine); STORE=zk or etcd: on a server'
 	@echo 'make test       build and run all tests'
 	@echo 'make sanitize   the same under ASan+UBSan and TSan'
-	@echo 'make bench      measure; soak: long runs (DURATION=20m); lint, format; install PREFIX=...; clean'
+	@echo 'make coverage   which lines of src/ the tests run; valgrind: nothing leaks in 100,000 acquires'
+	@echo 'make fuzz       each fuzzer for a minute (SECONDS=60), two at a time'
+	@echo 'make bench      measure; soak: long runs (DURATION=20m STORE=zk, etcd, both or file); lint, format; install PREFIX=...; clean'
 
 build-dev:
 	@scripts/install-deps build test
@@ -24,7 +27,7 @@ build-release:
 	@cmake --preset release >build/release.log 2>&1 || (cat build/release.log; exit 1)
 	@cmake --build --preset release -j $(JOBS)
 
-build-dev build-release sanitize lint: | build
+build-dev build-release sanitize fuzz lint: | build
 build:
 	@mkdir -p build
 
@@ -37,16 +40,31 @@ demo: | build
 
 test: build-dev
 	@ctest --test-dir build/dev --output-on-failure -j $(TEST_JOBS)
+	@build/dev/tests/secrets/baton_secret_scan build/dev/Testing/Temporary/LastTest.log
 
 sanitize:
-	@scripts/install-deps build test
+	@scripts/install-deps build test fuzz
 	@scripts/sanitize $(JOBS) $(TEST_JOBS)
+
+coverage: | build
+	@scripts/install-deps build test coverage
+	@scripts/coverage $(JOBS) $(TEST_JOBS)
+
+valgrind: build-dev
+	@scripts/valgrind build/dev
+
+fuzz:
+	@scripts/install-deps build fuzz
+	@cmake --preset fuzz -DBATON_FUZZ_SECONDS=$(SECONDS) >build/fuzz.log 2>&1 || (cat build/fuzz.log; exit 1)
+	@cmake --build --preset fuzz -j $(JOBS)
+	@ctest --test-dir build/fuzz --output-on-failure -j 2 -L fuzz
 
 bench: build-release
 	@bench/run build/release
 
+# STORE=both unless it was said; the other targets mean file by that.
 soak: build-dev
-	@scripts/soak build/dev $(DURATION)
+	@scripts/soak build/dev $(DURATION) $(if $(filter file,$(origin STORE)),both,$(STORE))
 
 format:
 	@scripts/install-deps lint

@@ -1,11 +1,19 @@
 # Warnings of our own code; never imposed on those who include us.
 function(baton_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
-  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 sees uninitialised values inside <regex> and <functional> when it instruments them.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
   if(BATON_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+# The library and the command are counted, tests are not: their lines are no merit, and they build faster.
+# Counters are atomic, since threads share them.
+function(baton_coverage target)
+  if(BATON_COVERAGE)
+    target_compile_options(${target} PRIVATE --coverage -fprofile-update=atomic)
   endif()
 endfunction()

@@ -1,0 +1,105 @@
+// All that is said in a life with secrets: log lines of every level, errors, output of commands.
+#pragma once
+
+#include "support/eventually.h"
+#include "support/log_capture.h"
+#include "support/run.h"
+#include "support/secret_search.h"
+#include "support/temp_dir.h"
+
+#include <baton/baton.h>
+#include <baton/spdlog.h>
+
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace baton::test {
+
+class Hearing {
+ public:
+  Hearing() {
+    ::testing::internal::CaptureStderr();
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(spdlog_);
+    logger_ = std::make_shared<spdlog::logger>("baton", std::move(sink));
+    logger_->set_level(spdlog::level::trace);
+  }
+
+  ClientOptions options(const std::string& user, const std::string& password) {
+    ClientOptions options;
+    options.connect_timeout = std::chrono::seconds(10);
+    options.session_timeout = std::chrono::seconds(10);
+    options.log = log_.sink();
+    if (!user.empty()) {
+      options.credentials.user = user;
+      options.credentials.password_file = password_file(password);
+    }
+    options.zookeeper.plaintext_auth = true;
+    return options;
+  }
+  ClientOptions by_spdlog(ClientOptions options) {
+    options.log = to_spdlog(logger_);
+    return options;
+  }
+  std::string password_file(const std::string& password) {
+    const std::string file = directory_ / ("p" + std::to_string(files_++));
+    std::ofstream(file) << password << "\n";
+    return file;
+  }
+
+  void hear(const std::string& text) { heard_ += text + "\n"; }
+  void hear(const Client& client) {
+    const auto info = client.session();
+    hear(info.backend + " " + info.endpoint + " " + info.server_version);
+  }
+  void hear(const LockSnapshot& seen) {
+    for (const auto& entry : seen.entries) hear(entry.id + " " + entry.label);
+  }
+  void fails(const std::function<void()>& call) {
+    try {
+      call();
+      ADD_FAILURE() << "nothing was refused";
+    } catch (const Error& error) {
+      hear(error.what() + std::string(" ") + error.code().message());
+    }
+  }
+  // The command, and what it showed to /proc and to its child.
+  Finished baton(std::vector<std::string> words, const std::vector<std::string>& variables = {}) {
+    words.insert(words.begin(), std::getenv("BATON_BIN"));
+    auto done = run(std::move(words), variables);
+    hear(done.out + done.err);
+    return done;
+  }
+  // For `baton run NAME -- ...`: arguments of its parents, of itself, and all of its environment.
+  static std::vector<std::string> look_around() {
+    return {"sh", "-c",
+            "for p in $PPID $(sed -n 's/^PPid:.//p' /proc/$PPID/status) $$; do tr '\\0' ' ' "
+            "</proc/$p/cmdline; done; env; echo looked"};
+  }
+
+  // All of it. Clients that still run are not heard after this.
+  std::string all() {
+    std::string text = heard_ + ::testing::internal::GetCapturedStderr() + spdlog_.str();
+    for (const auto& [level, line] : log_.lines()) text += line + "\n";
+    return text;
+  }
+  LogCapture& log() { return log_; }
+
+ private:
+  const TempDir directory_;
+  LogCapture log_;
+  std::ostringstream spdlog_;
+  std::shared_ptr<spdlog::logger> logger_;
+  std::string heard_;
+  int files_ = 0;
+};
+
+}  // namespace baton::test

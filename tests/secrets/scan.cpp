@@ -1,0 +1,55 @@
+// Looks for the passwords of the tests, and for private keys, in what a run has written.
+//   baton_secret_scan FILE_OR_DIRECTORY...    exit code 1: something was found; 2: nothing was read
+// The log of ctest has all that the tests said. Names the place and which secret, not its text.
+#include "support/canaries.h"
+#include "support/secret_search.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Tally {
+  std::size_t lines = 0;
+  std::size_t found = 0;
+};
+
+void scan(const fs::path& file, Tally& tally) {
+  std::ifstream in(file, std::ios::binary);
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    ++tally.lines;
+    for (std::size_t i = 0; i < baton::test::kCanaries.size(); ++i) {
+      if (baton::test::trace_in(line, baton::test::kCanaries.at(i)).empty()) continue;
+      ++tally.found;
+      std::printf("%s:%zu: canary %zu of tests/support/canaries.h\n", file.c_str(), number, i + 1);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Tally tally;
+  for (int i = 1; i < argc; ++i) {
+    const fs::path given = argv[i];
+    if (!fs::is_directory(given)) {
+      scan(given, tally);
+      continue;
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(given)) {
+      if (entry.is_regular_file()) scan(entry.path(), tally);
+    }
+  }
+  if (tally.lines == 0) {
+    std::puts("secrets: nothing was read");
+    return 2;
+  }
+  std::printf("secrets: %zu lines, %zu with a secret in them\n", tally.lines, tally.found);
+  return tally.found == 0 ? 0 : 1;
+}
