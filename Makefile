@@ -40,7 +40,7 @@ demo: | build
 
 test: build-dev
 	@ctest --test-dir build/dev --output-on-failure -j $(TEST_JOBS)
-	@build/dev/tests/secrets/baton_secret_scan build/dev/Testing/Temporary/LastTest.log
+	@build/dev/tests/secrets/baton_secret_scan build/dev/Testing/Temporary/LastTest.log build/dev/chaos.html
 
 sanitize:
 	@scripts/install-deps build test fuzz
