@@ -52,7 +52,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     while (!stopping()) {
       void* tag = nullptr;
       bool ok = false;
-      const auto status = sleep(&tag, &ok, until);
+      const auto status = rest(&tag, &ok, until);
       const std::lock_guard guard(mutex());
       if (status == grpc::CompletionQueue::GOT_EVENT) {
         got(tag, ok);
@@ -102,7 +102,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     step([tag, ok] { static_cast<EtcdTag*>(tag)->complete(ok, false); });
   }
 
-  grpc::CompletionQueue::NextStatus sleep(void** tag, bool* ok, Time until) {
+  grpc::CompletionQueue::NextStatus rest(void** tag, bool* ok, Time until) {
     const Time now = real_clock().now();
     const Nanos left = until <= now ? Nanos(0) : std::min<Nanos>(until - now, Nanos(kLongestSleep));
     asleep_until_.store(now + left);

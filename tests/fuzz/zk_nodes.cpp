@@ -18,7 +18,7 @@ namespace {
 
 using fuzz::Input;
 
-// "mark, perhaps a minus, one to ten digits, and nothing more": the number, or nothing.
+// "mark, one to ten digits, or a minus and nine or ten, and nothing more": the number, or nothing.
 std::optional<std::int64_t> number_behind(const std::string& child, const std::string& mark) {
   std::size_t digits = child.size();
   while (digits > 0 && child[digits - 1] >= '0' && child[digits - 1] <= '9') --digits;
@@ -27,7 +27,7 @@ std::optional<std::int64_t> number_behind(const std::string& child, const std::s
   const auto number = std::stoll(child.substr(digits));
   const std::string head = child.substr(0, digits);
   if (head.ends_with(mark)) return number;
-  if (head.ends_with(mark + "-")) {
+  if (head.ends_with(mark + "-") && count >= 9) {
     return (std::int64_t{1} << 32) - std::min<std::int64_t>(number, 2147483648);
   }
   return std::nullopt;
