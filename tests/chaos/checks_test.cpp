@@ -1,6 +1,7 @@
 // The checks of the kill stress, on records made by hand: each objects where it should, and only
 // there.
 #include "chaos/checks.h"
+#include "support/intervals.h"
 
 #include <gtest/gtest.h>
 
@@ -118,6 +119,30 @@ TEST_F(Checks, PausesOfTheMachineAreForgivenAndNoMore) {
   hold({2, 11, 63ms, 64ms});
   EXPECT_EQ(find({{0ms, 5ms}, {60ms, 70ms}}).slow, 1u) << "61 ms, 3 + 3 of them forgiven";
   EXPECT_EQ(find({{0ms, 5ms}, {30ms, 40ms}}).slow, 0u) << "61 ms, 3 + 10 of them forgiven";
+}
+
+// ---- what the other tests judge holds by
+
+bool good(const std::vector<test::Interval>& all, nanoseconds overlap = 0ns) {
+  test::Intervals intervals;
+  for (const auto& one : all) intervals.add(one);
+  return intervals.exclusive_and_ordered(overlap);
+}
+
+TEST(Intervals, OverlapsAndTokensThatFallAreSeen) {
+  EXPECT_TRUE(good({{1ms, 2ms, 1}, {3ms, 4ms, 2}, {5ms, 6ms, 7}}));
+  EXPECT_FALSE(good({{1ms, 3ms, 1}, {2ms, 4ms, 2}})) << "they overlap";
+  EXPECT_FALSE(good({{1ms, 9ms, 1}, {2ms, 3ms, 2}, {4ms, 5ms, 3}})) << "with one long before";
+  EXPECT_FALSE(good({{1ms, 2ms, 2}, {3ms, 4ms, 1}})) << "tokens fall";
+  EXPECT_FALSE(good({{1ms, 2ms, 2}, {3ms, 4ms, 2}})) << "tokens repeat";
+  EXPECT_FALSE(good({{1ms, 2ms, 5}, {3ms, 4ms, 6}, {7ms, 8ms, 5}})) << "not only the last counts";
+}
+
+TEST(Intervals, WhatIsAllowedAStoreIsAllowedForThatLongOnly) {
+  EXPECT_TRUE(good({{1ms, 5ms, 1}, {3ms, 4ms, 2}}, 2ms));
+  EXPECT_FALSE(good({{1ms, 6ms, 1}, {3ms, 4ms, 2}}, 2ms));
+  EXPECT_TRUE(good({{3ms, 4ms, 2}, {4ms, 5ms, 1}, {6ms, 7ms, 3}}, 2ms)) << "a grant heard late";
+  EXPECT_FALSE(good({{3ms, 4ms, 2}, {5ms, 6ms, 1}}, 2ms));
 }
 
 }  // namespace

@@ -71,7 +71,9 @@ namespace {
 // goes on revokes the leases that ran out for it meanwhile, though another leads, who has seen them
 // renewed. Then the store frees a lock before its time: the next one holds it while the holder's
 // clock still runs. What is promised is what is promised for any forced release: the holder notices
-// within a second, and tokens rise. The only test that allows it is the one that stops a leader.
+// within a second, and tokens rise but for a grant that was under way when its lease was taken: who
+// is told late that it was first holds, for a moment, after the next one. The only test that allows
+// it is the one that stops a leader.
 constexpr std::chrono::milliseconds kRevokedByAnOldLeader = 1s;
 
 class EtcdFaultsCrowd : public EtcdFaults {
