@@ -121,6 +121,7 @@ TEST_F(ZkExhaustion, TheLastNumbersServeAndTheVeryLastServesNobody) {
   EXPECT_TRUE(empty(a));
   expect_refused(a);
   expect_refused(b);
+  EXPECT_TRUE(empty(a)) << "what was refused goes a moment later, and is in the way until then";
   EXPECT_THROW((void)a.mutex(kLock).try_acquire(), Error);
   EXPECT_TRUE(empty(b));
 }
