@@ -123,26 +123,37 @@ TEST_F(Checks, PausesOfTheMachineAreForgivenAndNoMore) {
 
 // ---- what the other tests judge holds by
 
-bool good(const std::vector<test::Interval>& all, nanoseconds overlap = 0ns) {
+std::vector<test::Conflict> conflicts(const std::vector<test::Interval>& all) {
   test::Intervals intervals;
   for (const auto& one : all) intervals.add(one);
-  return intervals.exclusive_and_ordered(overlap);
+  EXPECT_EQ(intervals.exclusive_and_ordered(), intervals.conflicts().empty());
+  return intervals.conflicts();
 }
 
+bool good(const std::vector<test::Interval>& all) { return conflicts(all).empty(); }
+
 TEST(Intervals, OverlapsAndTokensThatFallAreSeen) {
+  EXPECT_TRUE(good({}));
   EXPECT_TRUE(good({{1ms, 2ms, 1}, {3ms, 4ms, 2}, {5ms, 6ms, 7}}));
+  EXPECT_TRUE(good({{5ms, 6ms, 7}, {1ms, 2ms, 1}, {3ms, 4ms, 2}})) << "in whatever order";
   EXPECT_FALSE(good({{1ms, 3ms, 1}, {2ms, 4ms, 2}})) << "they overlap";
   EXPECT_FALSE(good({{1ms, 9ms, 1}, {2ms, 3ms, 2}, {4ms, 5ms, 3}})) << "with one long before";
+  EXPECT_FALSE(good({{1ms, 9ms, 3}, {2ms, 3ms, 4}, {4ms, 5ms, 5}}));
+  EXPECT_FALSE(good({{3ms, 4ms, 1}, {1ms, 9ms, 2}})) << "one inside the other";
   EXPECT_FALSE(good({{1ms, 2ms, 2}, {3ms, 4ms, 1}})) << "tokens fall";
   EXPECT_FALSE(good({{1ms, 2ms, 2}, {3ms, 4ms, 2}})) << "tokens repeat";
   EXPECT_FALSE(good({{1ms, 2ms, 5}, {3ms, 4ms, 6}, {7ms, 8ms, 5}})) << "not only the last counts";
 }
 
-TEST(Intervals, WhatIsAllowedAStoreIsAllowedForThatLongOnly) {
-  EXPECT_TRUE(good({{1ms, 5ms, 1}, {3ms, 4ms, 2}}, 2ms));
-  EXPECT_FALSE(good({{1ms, 6ms, 1}, {3ms, 4ms, 2}}, 2ms));
-  EXPECT_TRUE(good({{3ms, 4ms, 2}, {4ms, 5ms, 1}, {6ms, 7ms, 3}}, 2ms)) << "a grant heard late";
-  EXPECT_FALSE(good({{3ms, 4ms, 2}, {5ms, 6ms, 1}}, 2ms));
+TEST(Intervals, AConflictNamesWhoWasLateAndTheEarliestWhoCouldNotKnow) {
+  const auto found =
+      conflicts({{1ms, 9ms, 1, true}, {5ms, 6ms, 2}, {4ms, 5ms, 3}, {10ms, 11ms, 4}});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].late.token, 2U);
+  EXPECT_EQ(found[0].next.token, 3U);
+  EXPECT_EQ(found[1].late.token, 1U);
+  EXPECT_TRUE(found[1].late.lost);
+  EXPECT_EQ(found[1].next.token, 3U);
 }
 
 }  // namespace

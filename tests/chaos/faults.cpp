@@ -108,16 +108,19 @@ void Crowd::hold(Lock lock, int client, int which, unsigned length_ms) {
     return !stay && boot_now() - begin >= std::chrono::milliseconds(length_ms);
   });
   if (lingers) --lingering_;
-  if (end >= begin) holds(which).add({begin, end, lock.token()});
+  const std::uint64_t token = lock.token();
+  bool taken = !lock.valid();  // by then, or before its entry could be removed
   try {
     lock.release();
   } catch (const Error& error) {
     if (error.errc() == Errc::lock_lost) ++lost_;
+    taken = taken || error.errc() != Errc::timeout;
     // Also while it is being released.
     EXPECT_TRUE(error.errc() == Errc::lock_lost || error.errc() == Errc::session_expired ||
                 error.errc() == Errc::timeout)
         << error.what();
   }
+  if (end >= begin) holds(which).add({begin, end, token, taken});
 }
 
 ::testing::AssertionResult Crowd::linger(bool on) {

@@ -19,15 +19,19 @@ void leader_killed(Servers& servers, Crowd& crowd) {
   servers.wait_synced();
 }
 
+// Returns a moment just before it went on.
 template <class Servers>
-void leader_paused(Servers& servers, Crowd& crowd, std::chrono::milliseconds time) {
+std::chrono::nanoseconds leader_paused(Servers& servers, Crowd& crowd,
+                                       std::chrono::milliseconds time) {
   const int leader = servers.leader();
   const test::Stopwatch watch;
   servers.pause(leader);
   EXPECT_TRUE(crowd.goes_on(1));
   EXPECT_TRUE(wait_until(watch, time));
+  const auto back = test::boot_now();
   servers.resume(leader);
   servers.wait_synced();
+  return back;
 }
 
 // One that has clients. How many holds were lost before it was healed: what the leader and the

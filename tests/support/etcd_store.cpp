@@ -166,8 +166,11 @@ void EtcdStore::move_leader(const std::string& from_host, std::uint64_t to_membe
 
 // ---- Keys ----
 
-std::vector<EtcdKey> EtcdStore::range(const std::string& key, const std::string& end) {
-  const Json json = Json::parse(ask_any({{"/v3/kv/range", between(key, end)}}));
+std::vector<EtcdKey> EtcdStore::range(const std::string& key, const std::string& end,
+                                      std::int64_t revision) {
+  Json question = Json::parse(between(key, end));
+  if (revision != 0) question["revision"] = std::to_string(revision);
+  const Json json = Json::parse(ask_any({{"/v3/kv/range", question.dump()}}));
   std::vector<EtcdKey> all;
   for (const auto& kv : json.value("kvs", Json::array())) {
     all.push_back({bytes(kv, "key"), bytes(kv, "value"), number(kv, "create_revision"),
@@ -176,8 +179,8 @@ std::vector<EtcdKey> EtcdStore::range(const std::string& key, const std::string&
   return all;
 }
 
-std::vector<EtcdKey> EtcdStore::keys(const std::string& prefix) {
-  return range(start_of(prefix), end_of(prefix));
+std::vector<EtcdKey> EtcdStore::keys(const std::string& prefix, std::int64_t revision) {
+  return range(start_of(prefix), end_of(prefix), revision);
 }
 
 std::optional<EtcdKey> EtcdStore::key(const std::string& name) {

@@ -66,7 +66,8 @@ class EtcdStore {
 
   // ---- Keys ----
 
-  std::vector<EtcdKey> keys(const std::string& prefix = "");  // in the order of their names
+  // In the order of their names; as they are, or as they were at a revision.
+  std::vector<EtcdKey> keys(const std::string& prefix = "", std::int64_t revision = 0);
   std::optional<EtcdKey> key(const std::string& name);
   std::int64_t put(const std::string& key, const std::string& value, std::int64_t lease = 0);
   bool remove_key(const std::string& key);  // false: it was not there
@@ -120,7 +121,8 @@ class EtcdStore {
                                       std::chrono::milliseconds limit);
   // The right to ask as root, if that is needed. False: not to be had here and now.
   bool log_in(const std::string& host, std::chrono::milliseconds limit);
-  std::vector<EtcdKey> range(const std::string& key, const std::string& end);
+  std::vector<EtcdKey> range(const std::string& key, const std::string& end,
+                             std::int64_t revision = 0);
 
   const std::function<std::vector<std::string>()> hosts_;
   std::mutex mutex_;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <fstream>
 #include <mutex>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,24 @@ struct Interval {
   std::chrono::nanoseconds begin{};
   std::chrono::nanoseconds end{};
   std::uint64_t token = 0;
+  bool lost = false;  // it was taken away, and its owner told so; not given back
 };
+
+// `late` was valid after `next` had begun, whose token is higher; or both have the same token.
+struct Conflict {
+  Interval late;
+  Interval next;
+};
+inline std::ostream& operator<<(std::ostream& out, const Conflict& conflict) {
+  const auto ms = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+  };
+  return out << "the hold with token " << conflict.late.token << " began "
+             << ms(conflict.late.begin - conflict.next.begin) << " ms and was valid "
+             << ms(conflict.late.end - conflict.next.begin) << " ms after the one with token "
+             << conflict.next.token << " had begun"
+             << (conflict.late.lost ? "; it was lost" : "; it was not lost");
+}
 
 class Intervals {
  public:
@@ -42,37 +60,32 @@ class Intervals {
     return all_.size();
   }
 
-  // Sorted by begin: no two overlap, and tokens strictly increase. overlap: what a store that takes
-  // locks away before their time is allowed, that two overlap by no more than this; and that a hold
-  // which was taken away before its holder had heard of it begins so much after the next one.
-  ::testing::AssertionResult exclusive_and_ordered(std::chrono::nanoseconds overlap = {}) const {
+  // Where two overlap, or a token is not higher than all that began before: for each hold that was
+  // valid too late the earliest of those that should have come after it.
+  std::vector<Conflict> conflicts() const {
     const std::lock_guard guard(mutex_);
     auto sorted = all_;
     std::sort(sorted.begin(), sorted.end(),
-              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-    std::size_t last = 0;  // of those before, the one that ended last
-    std::size_t known =
-        0;  // those before it began early enough to count, and the highest of them is
-    std::uint64_t highest = 0;
-    for (std::size_t i = 1; i < sorted.size(); ++i) {
-      const auto& a = sorted[last];
-      const auto& b = sorted[i];
-      if (a.end - b.begin > overlap) {
-        return ::testing::AssertionFailure()
-               << "holds " << last << " (token " << a.token << ") and " << i << " (token "
-               << b.token << ") of " << sorted.size() << " overlap by " << (a.end - b.begin).count()
-               << " ns";
+              [](const Interval& a, const Interval& b) { return a.token < b.token; });
+    std::vector<Conflict> found;
+    for (std::size_t i = sorted.size(), earliest = i; i-- > 0;) {
+      const bool twice = i + 1 < sorted.size() && sorted[i].token == sorted[i + 1].token;
+      if (twice) {
+        found.push_back({sorted[i], sorted[i + 1]});
+      } else if (earliest < sorted.size() && sorted[i].end > sorted[earliest].begin) {
+        found.push_back({sorted[i], sorted[earliest]});
       }
-      for (; known < i && sorted[known].begin + overlap <= b.begin; ++known) {
-        highest = std::max<std::uint64_t>(highest, sorted[known].token);
-      }
-      if (b.token <= highest) {
-        return ::testing::AssertionFailure()
-               << "hold " << i << " has token " << b.token << " after token " << highest;
-      }
-      if (b.end > a.end) last = i;
+      if (earliest == sorted.size() || sorted[i].begin < sorted[earliest].begin) earliest = i;
     }
-    return ::testing::AssertionSuccess();
+    return found;
+  }
+
+  // No two overlap, and tokens strictly increase.
+  ::testing::AssertionResult exclusive_and_ordered() const {
+    const auto found = conflicts();
+    if (found.empty()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure()
+           << found.size() << " of " << size() << " holds: " << found.back();
   }
 
  private:

@@ -23,7 +23,8 @@ void check_overlap(Bench& bench) {
         bench.object(Checker::overlap, from,
                      index.who(hold) + " was valid " + index.when(from) + ", and " +
                          index.who(*longest) + " still was " + in_ms(std::min(end, to) - from) +
-                         " later");
+                         " later",
+                     hold.token < longest->token ? &hold : longest);
       }
       if (longest == nullptr || to > end) {
         longest = &hold;

@@ -47,11 +47,13 @@ void check_early_loss(Bench& bench) {
       if (*hold.last_valid > *freed) {
         bench.object(Checker::early_loss, *freed,
                      index.who(hold) + " was valid " + index.when(*hold.last_valid) + ", but " +
-                         how + index.when(*freed));
+                         how + index.when(*freed),
+                     &hold);
       } else if (claim > *freed) {
         bench.object(Checker::early_loss, *freed,
                      index.who(hold) + " would have believed until " + in_ms(claim - *freed) +
-                         " after " + how + index.when(*freed));
+                         " after " + how + index.when(*freed),
+                     &hold);
       }
       // The margin of those who did not let go themselves.
       const Moment lost = earlier(hold.lost, hold.invalid);

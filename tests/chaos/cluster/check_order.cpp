@@ -36,7 +36,8 @@ void check_by_clock(Bench& bench, const std::vector<std::size_t>& list) {
                  index.who(*next->hold) + " asked " + index.when(*next->hold->asked) +
                      " and was valid " + index.when(next->at) + ", before " + index.who(hold) +
                      ", who was seen in line " + index.when(*entry->seen) + " and was valid " +
-                     index.when(*hold.first_valid));
+                     index.when(*hold.first_valid),
+                 &hold);
   }
 }
 
@@ -52,7 +53,8 @@ void check_tokens(Bench& bench) {
       if (greatest != nullptr && hold.token < greatest->token && !heard_too_late(index, hold)) {
         bench.object(Checker::tokens, *hold.first_valid,
                      index.who(hold) + " was valid " + index.when(*hold.first_valid) + ", after " +
-                         index.who(*greatest) + " was " + index.when(*greatest->first_valid));
+                         index.who(*greatest) + " was " + index.when(*greatest->first_valid),
+                     &hold);
       }
       if (greatest == nullptr || hold.token > greatest->token) greatest = &hold;
     }

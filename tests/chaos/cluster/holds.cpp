@@ -49,6 +49,7 @@ void add_to(Hold& hold, const Record& record) {
     case Kind::released:
     case Kind::unsure:
       hold.released = record.at;
+      hold.confirmed = record.kind == Kind::released;
       break;
     case Kind::gave_up:
       hold.gave_up = record.at;

@@ -25,6 +25,7 @@ struct Hold {
   std::uint64_t token = 0;
   Moment asked, answer_due, granted, gave_up, first_valid, last_valid, invalid, lost;
   Moment release, release_due, released;  // released: the call has returned, or thrown
+  bool confirmed = false;                 // returned: the store had the entry until then
   Time until{};                           // the latest deadline it ever named
   Moment revived;                         // told of a held lock after it was lost
   std::uint64_t code = 0;                 // why it was lost, or given up
@@ -69,7 +70,9 @@ class Bench {
   Bench(const std::vector<Record>& records, const Index& index, const JudgeOptions& options,
         Verdict& verdict);
   void judged(Checker checker, std::size_t count = 1);
-  void object(Checker checker, Time at, const std::string& words);
+  // bereft: who could be excused, if a bug of the store has taken its entry away. An entry that the
+  // store still had when its owner released it was not taken.
+  void object(Checker checker, Time at, const std::string& words, const Hold* bereft = nullptr);
 
   const std::vector<Record>& records;
   const Index& index;

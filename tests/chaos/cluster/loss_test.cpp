@@ -114,6 +114,35 @@ TEST(Allowances, ExcuseNothingInOtherVersionsStoresOrTimes) {
               Checker::early_loss);
 }
 
+// The store had its entry when it was released: nobody had taken it before.
+TEST(Allowances, ExcuseNobodyWhoHadItsEntryUntilItsRelease) {
+  JudgeOptions options;
+  options.store = "etcd 3.4.23";
+  for (const bool confirmed : {false, true}) {
+    Story story;
+    story.driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+    story.holds(kSecond, 5, 20, 30).takes(kFirst, 4, 50).still_valid(kFirst, 60);
+    story.client(kFirst, 60, Kind::release);
+    story.client(kFirst, 61, confirmed ? Kind::released : Kind::unsure, -1, code(Errc::lock_lost));
+    const auto verdict = story.driver(150, Kind::healed, {0, 7, 0, 0}).verdict(options);
+    EXPECT_EQ(verdict.of(Checker::tokens).violations, confirmed ? 1U : 0U);
+    EXPECT_EQ(verdict.of(Checker::tokens).excused, confirmed ? 0U : 1U);
+    EXPECT_EQ(verdict.of(Checker::early_loss).violations, confirmed ? 1U : 0U);
+  }
+}
+
+// Who passes an entry that is still there was not helped by one that was taken away.
+TEST(Allowances, ExcuseNobodyWhoPassesAnEntryThatIsThere) {
+  JudgeOptions options;
+  options.store = "etcd 3.4.23";
+  Story story;
+  story.driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+  story.client(kFirst, 0, Kind::asked).present(31, kFirst).gone(60, kFirst);
+  story.client({1, 1, 0, 0}, 50, Kind::gave_up, -1, 1);
+  story.holds(kSecond, 5, 30, 40).driver(150, Kind::healed, {0, 7, 0, 0});
+  expect_only(story.verdict(options), Checker::fifo);
+}
+
 // What a store cannot take from us: loss is final, the token protects, calls return.
 TEST(Allowances, NameAnIssueAndNeverTouchTheRegister) {
   for (const Allowance& allowance : known_bugs()) {

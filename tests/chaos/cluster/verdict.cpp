@@ -58,9 +58,10 @@ void Bench::judged(Checker checker, std::size_t count) {
   verdict.findings.at(static_cast<std::size_t>(checker)).judged += count;
 }
 
-void Bench::object(Checker checker, Time at, const std::string& words) {
+void Bench::object(Checker checker, Time at, const std::string& words, const Hold* bereft) {
   Findings& findings = verdict.findings.at(static_cast<std::size_t>(checker));
   for (const Window& window : windows_) {
+    if (bereft == nullptr || bereft->confirmed) break;
     if (window.allowance->checker != checker || at < window.from || at > window.to) continue;
     if (++findings.excused <= options.list) {
       findings.first.push_back("excused (" + std::string(window.allowance->issue) + "): " + words);
