@@ -67,6 +67,9 @@ TEST(EtcdSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
                          {std::string("BATON_PASSWORD=") + kWrongPassword})
                   .code,
               0);
+    ears.deaths({url, "app", ears.password_file(kAppPassword)});
+    EXPECT_EQ(ears.die("refused", {url, "app", ears.password_file(kWrongPassword)}).code,
+              128 + SIGABRT);
   }
   const auto text = ears.all();
   EXPECT_NE(text.find("check the user, the password"), std::string::npos) << "nothing was heard";
@@ -74,6 +77,40 @@ TEST(EtcdSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
   EXPECT_GE(tokens.size(), 3U);
   for (const auto& token : tokens) EXPECT_EQ(trace_in(text, token), "") << "a token";
   for (const char* canary : kCanaries) EXPECT_EQ(trace_in(text, canary), "") << "a password";
+}
+
+// The lines of a private key.
+std::vector<std::string> lines_of(const std::string& key_file) {
+  std::vector<std::string> lines;
+  std::ifstream file(key_file);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("-----") && line.size() >= 16) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(EtcdSecrets, NothingSaidByTheDyingGivesAPrivateKeyAway) {
+  ASSERT_TRUE(etcd_installed());
+  EtcdOptions options;
+  options.tls = true;
+  options.client_certs = true;
+  EtcdCluster etcd(options);
+  const auto& files = etcd.certificates();
+  const std::string url = "etcds://" + etcd.host(0) + "/app";
+  Hearing ears;
+  ears.deaths({url, files.ca(), files.client().certificate, files.client().key});
+  // Somebody else's, and one that is no key at all but for its lines.
+  for (const auto& key : {files.other_client().key, files.client().certificate}) {
+    EXPECT_EQ(ears.die("refused", {url, files.ca(), files.client().certificate, key}).code,
+              128 + SIGABRT);
+  }
+  const auto text = ears.all();
+  for (const auto& file : {files.client().key, files.other_client().key}) {
+    const auto lines = lines_of(file);
+    EXPECT_GE(lines.size(), 2U);
+    for (const auto& line : lines) EXPECT_EQ(trace_in(text, line), "");
+  }
+  for (const char* canary : kCanaries) EXPECT_EQ(trace_in(text, canary), "");
 }
 
 }  // namespace

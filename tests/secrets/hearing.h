@@ -14,6 +14,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -78,6 +79,31 @@ class Hearing {
     hear(done.out + done.err);
     return done;
   }
+  // Processes that die, and what they say then. who: what dying.cpp takes behind the way of dying.
+  void deaths(const std::vector<std::string>& who) {
+    struct Death {
+      const char* how;
+      int signal;
+      const char* last_words;
+    };
+    for (const Death& death :
+         {Death{"uncaught", SIGABRT, "what():"}, Death{"noexcept", SIGABRT, "what():"},
+          Death{"unwinding", SIGABRT, "terminate called"}, Death{"segv", SIGSEGV, "and dies"},
+          Death{"abort", SIGABRT, "dies"}}) {
+      const auto done = die(death.how, who);
+      EXPECT_EQ(done.code, 128 + death.signal) << death.how << ": " << done.err;
+      EXPECT_NE(done.err.find(death.last_words), std::string::npos)
+          << death.how << ": " << done.err;
+    }
+  }
+  Finished die(const std::string& how, const std::vector<std::string>& who) {
+    std::vector<std::string> words{std::getenv("BATON_DYING"), how};
+    words.insert(words.end(), who.begin(), who.end());
+    auto done = run(std::move(words));
+    hear(done.out + done.err);
+    return done;
+  }
+
   // For `baton run NAME -- ...`: arguments of its parents, of itself, and all of its environment.
   static std::vector<std::string> look_around() {
     return {"sh", "-c",

@@ -66,6 +66,9 @@ TEST(ZkSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
     auto run = with({"run", "job", "--"});
     for (const auto& word : Hearing::look_around()) run.push_back(word);
     EXPECT_NE(ears.baton(run).out.find("looked"), std::string::npos);
+    ears.deaths({url, "app", ears.password_file(kAppPassword)});
+    EXPECT_EQ(ears.die("refused", {url, "app", ears.password_file(kWrongPassword)}).code,
+              128 + SIGABRT);
   }
   const auto text = ears.all();
   EXPECT_GT(text.size(), 500U) << "nothing was heard";
