@@ -74,7 +74,9 @@ class BATON_API Client {
   DistributedMutex mutex(std::string_view name, MutexOptions options = {});
 
   // Holder and waiters, in order. No entries: the lock is free. Bounded by connect_timeout, like
-  // list() and evict(): Error(timeout) after that.
+  // list() and evict(): Error(timeout) after that, Error(connection_failed) if there was no session
+  // all the time. A session that ends meanwhile is waited out, and the next one is asked; so
+  // evict() may say false of an entry that it has removed itself.
   LockSnapshot inspect(std::string_view name);
   // Names of the locks that have an entry, sorted; all of them, or those that begin with prefix.
   std::vector<std::string> list(std::string_view prefix = {});

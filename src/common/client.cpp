@@ -121,21 +121,38 @@ DistributedMutex Client::mutex(std::string_view name, MutexOptions) {
 
 namespace {
 
-// Asks the session. Without one it fails at once and says why there is none.
+// Asks the session, and waits for one while there is none. A question that was under way when its
+// session ended is asked again: none of ours does harm when it is asked twice.
 template <class T, class F>
-T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::string& what, F&& f) {
+T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::string& what,
+              const F& f) {
+  using std::chrono::milliseconds;
   if (!impl) throw Error(Errc::closed, what + ": this Client was moved from");
-  return impl
-      ->ask<T>(what, impl->connect_timeout(),
-               [f = std::forward<F>(f), what](Engine& engine, Answer<T> answer) mutable {
-                 if (engine.session() == nullptr) {
-                   answer(Error(Errc::connection_failed,
-                                what + ": there is no session: " + engine.trouble()));
-                   return;
-                 }
-                 f(*engine.session(), std::move(answer));
-               })
-      .value();
+  const internal::Clock& clock = impl->clock();
+  const auto timeout = impl->connect_timeout();
+  const internal::Time until = clock.now() + timeout;
+  // A little earlier, to say why there is none. Virtual time does not pass while we wait.
+  const internal::Time patience =
+      clock.real() ? until - std::min<internal::Nanos>(timeout / 10, milliseconds(20))
+                   : clock.now();
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(until - clock.now());
+    auto result = impl->ask<T>(
+        what, std::max(left, milliseconds(0)),
+        [f, what, patience](Engine& engine, Answer<T> answer) {
+          engine.with_session(patience, [f, what, answer = std::move(answer)](
+                                            const Result<internal::Session*>& session) mutable {
+            if (session) {
+              f(**session, std::move(answer));
+            } else {
+              answer(Error(session.error().errc(), what + ": " + session.error().what()));
+            }
+          });
+        });
+    const bool again = !result && result.error().errc() == Errc::session_expired && clock.real() &&
+                       clock.now() < patience;
+    if (!again) return std::move(result).value();
+  }
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ class ClientImpl final : public HoldKeeper,
 
   SessionInfo info();
   std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
+  const Clock& clock() const noexcept { return loop_.clock(); }
   bool forked() const noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   Error gone_error(const std::string& what) const;

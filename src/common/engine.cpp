@@ -76,6 +76,35 @@ void Engine::session_opened(std::unique_ptr<Session> session) {
     if (session_ == nullptr) return;
     carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
   }
+  answer_askers(nullptr);
+}
+
+void Engine::with_session(Time until, Answer<Session*> answer) {
+  if (session_ != nullptr) {
+    answer(session_.get());
+    return;
+  }
+  if (until <= loop_.now()) {
+    answer(Error(Errc::connection_failed, "there is no session: " + trouble_));
+    return;
+  }
+  const std::uint64_t id = next_asker_++;
+  const TimerId timer = loop_.at(until, [this, id] {
+    auto asker = askers_.extract(id);
+    if (!asker) return;
+    asker.mapped().answer(Error(Errc::connection_failed, "there is no session: " + trouble_));
+  });
+  askers_.emplace(id, Asker{std::move(answer), timer});
+}
+
+void Engine::answer_askers(const Error* error) {
+  // One after the other: an answer may end the session, and then the rest waits for the next.
+  while (!askers_.empty() && (error != nullptr || session_ != nullptr)) {
+    auto asker = askers_.extract(askers_.begin());
+    loop_.cancel(asker.mapped().timer);
+    asker.mapped().answer(error != nullptr ? Result<Session*>(*error)
+                                           : Result<Session*>(session_.get()));
+  }
 }
 
 void Engine::open_failed(const Error& error) {
@@ -91,6 +120,7 @@ void Engine::open_failed(const Error& error) {
     for (const auto& [id, attempt] : attempts) {
       carry_out(attempt, attempt->machine.on_give_up(error));
     }
+    answer_askers(&error);
   } else if (open_failures_ == 0) {
     log_(LogLevel::warning, std::string("cannot reach the store, trying on: ") + error.what());
   }
@@ -324,6 +354,8 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
 void Engine::close(Answer<Done> answer) {
   closing_ = true;
   loop_.cancel(open_timer_);
+  const Error closed(Errc::closed, "the client was closed");
+  answer_askers(&closed);
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) give_up(attempt, Errc::closed);
   const auto holds = holds_;
@@ -358,6 +390,7 @@ void Engine::abandon() noexcept {
     if (hold->become_lost(Errc::closed)) host_.hold_lost(hold);
   }
   jobs_.clear();  // whoever waits for one is told by its promise
+  askers_.clear();
   session_.reset();
 }
 

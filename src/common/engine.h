@@ -87,6 +87,9 @@ class Engine final : public SessionListener {
 
   // The session, or null while there is none.
   Session* session() const noexcept { return session_.get(); }
+  // Answers with the session: at once, or when there is one again. With an error if there is none
+  // by then, if none can be had, or if we close.
+  void with_session(Time until, Answer<Session*> answer);
   SessionInfo info() const;
   const std::string& trouble() const noexcept { return trouble_; }
 
@@ -116,8 +119,14 @@ class Engine final : public SessionListener {
     bool empty() const { return waiting.empty() && holds.empty(); }
   };
 
+  struct Asker {  // who waits for the next session
+    Answer<Session*> answer;
+    TimerId timer = TimerId::none;
+  };
+
   // engine.cpp: session and attempts
   void try_open();
+  void answer_askers(const Error* error);  // null: there is a session
   void session_opened(std::unique_ptr<Session> session);
   void open_failed(const Error& error);
   void carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions);
@@ -156,6 +165,8 @@ class Engine final : public SessionListener {
   std::unique_ptr<Session> session_;
   std::uint64_t epoch_ = 0;  // counts sessions: answers of an earlier one are void
   Answer<Done> opened_;
+  std::map<std::uint64_t, Asker> askers_;
+  std::uint64_t next_asker_ = 1;
   int open_failures_ = 0;
   TimerId open_timer_ = TimerId::none;
   std::string trouble_;

@@ -77,6 +77,37 @@ TEST_P(Faults, SessionEndWhileWaitingJoinsAgain) {
   EXPECT_TRUE(soon("the loss", [&] { return !lock.valid(); }));
 }
 
+// What operators ask is no worse off than who waits: the next session is asked.
+TEST_P(Faults, QuestionsOutliveTheSessionThatWasAsked) {
+  BATON_NEEDS(Can::end_sessions);
+  BATON_NEEDS(Can::cross_processes);  // on virtual time nobody waits for a session
+  auto client = open();
+  std::atomic<bool> over{false};
+  std::atomic<int> asked{0};
+  std::string error;
+  std::thread asker([&] {
+    while (!over && error.empty()) {
+      try {
+        (void)client.list();
+        (void)client.inspect("a");
+        ++asked;
+      } catch (const Error& e) {
+        error = e.what();
+      }
+    }
+  });
+  for (int round = 0; round < 3; ++round) {
+    BATON_TAKE(lock, client);
+    rig().end_sessions();
+    EXPECT_TRUE(soon("the loss", [&] { return !lock.valid(); }));
+    const int before = asked;
+    EXPECT_TRUE(soon("the next answers", [&] { return asked > before + 1 || !error.empty(); }));
+  }
+  over = true;
+  asker.join();
+  EXPECT_EQ(error, "");
+}
+
 TEST_P(Faults, ReentryAfterSessionEndThrows) {
   BATON_NEEDS(Can::end_sessions);
   auto client = open();
