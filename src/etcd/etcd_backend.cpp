@@ -101,6 +101,7 @@ class EtcdBackend final : public Backend {
     parts.root = address_.root;
     parts.label = options_.label;
     parts.session_timeout = options_.session_timeout;
+    parts.patience = options_.connect_timeout;
     return parts;
   }
 

@@ -38,6 +38,7 @@ void EtcdLeases::with_room(Answer<std::int64_t> answer) {
   for (const auto& lease : leases_) {
     if (lease.second.retired) continue;
     ++active;
+    if (lease.second.stale) continue;
     if (emptiest == nullptr || lease.second.keys < emptiest->second.keys) emptiest = &lease;
   }
   if (emptiest != nullptr && (emptiest->second.keys < kMostKeys || active >= kMostLeases)) {
@@ -45,7 +46,10 @@ void EtcdLeases::with_room(Answer<std::int64_t> answer) {
     return;
   }
   waiting_.push_back(std::move(answer));
-  grant();
+  const bool soon = std::any_of(leases_.begin(), leases_.end(), [](const auto& lease) {
+    return lease.second.stale && !lease.second.retired;
+  });
+  if (!soon) grant();
 }
 
 void EtcdLeases::grant() {
@@ -82,6 +86,7 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
   Lease lease;
   lease.ttl = std::min<seconds>(seconds(reply.body.ttl()), std::chrono::hours(24 * 366));
   lease.deadline = lease_deadline(reply.sent, lease.ttl);
+  lease.stale = lease.deadline - loop_.now() < Nanos(lease.ttl) / 2;
   const bool first = leases_.empty();
   const std::int64_t id = reply.body.id();
   leases_.emplace(id, lease);
@@ -91,7 +96,15 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
     schedule();
   }
   listener_.leases_renewed();
-  // Each takes a key; more than have room ask for another lease.
+  if (lease.stale) {
+    renew(id);
+  } else {
+    serve_waiting();
+  }
+}
+
+// Each takes a key; more than have room ask for another lease.
+void EtcdLeases::serve_waiting() {
   for (auto& answer : std::exchange(waiting_, {})) with_room(std::move(answer));
 }
 
@@ -151,7 +164,7 @@ void EtcdLeases::drop_idle() {
   std::size_t active = 0;
   for (const auto& [id, lease] : leases_) active += lease.retired ? 0 : 1;
   for (auto& [id, lease] : leases_) {
-    if (lease.keys != 0) continue;
+    if (lease.keys != 0 || lease.stale) continue;
     if (!lease.retired && active > 1) {
       lease.retired = true;
       --active;
@@ -256,6 +269,23 @@ void EtcdLeases::beat() {
   late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
 }
 
+// One alone, before its turn.
+void EtcdLeases::renew(std::int64_t id) {
+  if (stream_ == nullptr) {
+    beat();
+    return;
+  }
+  Lease& lease = leases_.at(id);
+  lease.waiting = true;
+  lease.sent = loop_.now();
+  etcdpb::LeaseKeepAliveRequest request;
+  request.set_id(id);
+  stream_->send(request);
+  if (late_timer_ != TimerId::none) return;
+  late_at_ = lease.sent + Nanos(ttl_) / 6;
+  late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
+}
+
 void EtcdLeases::beat_settled() {
   const bool waiting = std::any_of(leases_.begin(), leases_.end(),
                                    [](const auto& lease) { return lease.second.waiting; });
@@ -274,8 +304,10 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
   lease.waiting = false;
   failures_ = 0;
   if (answer.ttl() <= 0) {
-    if (lease.unwanted()) {
+    if (lease.unwanted() || lease.stale) {
+      const bool missed = lease.stale && !lease.retired;
       forget(answer.id());
+      if (missed) grant();
       return;
     }
     listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
@@ -287,8 +319,11 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
   const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : lease.sent;
   lease.deadline = lease_deadline(from, ttl);
   last_sent_ = std::max(last_sent_, lease.sent);
+  const bool usable = std::exchange(lease.stale, false);
   beat_settled();
+  const auto alive = alive_;
   listener_.leases_renewed();
+  if (usable && *alive) serve_waiting();
 }
 
 void EtcdLeases::beat_late() {

@@ -63,6 +63,9 @@ class EtcdLeases final : private EtcdStreamListener {
     Time deadline{};
     Time sent{};  // of the keepalive that is not answered yet
     bool waiting = false;
+    // It took so long to be granted that its time has almost run out: nobody gets it before a
+    // keepalive was answered.
+    bool stale = false;
     std::size_t keys = 0;
     bool retired = false;
     bool revoking = false;
@@ -77,7 +80,9 @@ class EtcdLeases final : private EtcdStreamListener {
 
   void stream_message(const EtcdMessage& message) override;
   void stream_ended(const EtcdVerdict& why) override;
-  void beat();          // a keepalive for each
+  void beat();  // a keepalive for each
+  void renew(std::int64_t id);
+  void serve_waiting();
   void beat_late();     // not all were answered in time
   void beat_settled();  // unless somebody still waits: the next one in due time
   void forget(std::int64_t id);

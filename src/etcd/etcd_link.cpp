@@ -34,7 +34,7 @@ bool asks_who(const EtcdVerdict& verdict) {
 
 EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
     : parts_(std::move(parts)), listener_(listener) {
-  parts_.atlas->foreign.resize(parts_.wire->endpoints(), false);
+  parts_.atlas->foreign.resize(parts_.wire->endpoints(), 0);
 }
 
 EtcdLink::~EtcdLink() {
@@ -251,10 +251,13 @@ bool EtcdLink::check(std::size_t endpoint, const etcdpb::ResponseHeader& header,
   if (atlas.cluster == 0) atlas.cluster = header.cluster_id();
   if (header.cluster_id() != 0 && header.cluster_id() != atlas.cluster) {
     // A list of endpoints that mixes clusters, or a cluster that was built anew.
-    atlas.foreign[endpoint] = true;
-    if (std::all_of(atlas.foreign.begin(), atlas.foreign.end(), [](bool f) { return f; })) {
+    atlas.foreign[endpoint] = header.cluster_id();
+    const auto same = std::count(atlas.foreign.begin(), atlas.foreign.end(), header.cluster_id());
+    if (static_cast<std::size_t>(same) * 2 > atlas.foreign.size()) {
+      // Built anew: most endpoints say so. Those that are gone for good need not agree.
       atlas = EtcdAtlas{};
-      atlas.foreign.resize(parts_.wire->endpoints(), false);
+      atlas.foreign.resize(parts_.wire->endpoints(), 0);
+      atlas.current = endpoint;
     } else {
       leave(endpoint);
     }
@@ -334,7 +337,7 @@ bool EtcdLink::leave(std::size_t endpoint) {
   std::optional<std::size_t> next;
   for (std::size_t n = 1; n < count; ++n) {
     const std::size_t candidate = (endpoint + n) % count;
-    if (atlas.foreign[candidate]) continue;
+    if (atlas.foreign[candidate] != 0) continue;
     if (!next) next = candidate;
     if (!parts_.wire->unreachable(candidate)) {
       next = candidate;

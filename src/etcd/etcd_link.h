@@ -27,10 +27,10 @@ namespace baton::internal {
 // What a client knows of its endpoints, longer than one session.
 struct EtcdAtlas {
   std::size_t current = 0;
-  std::uint64_t cluster = 0;  // 0: not known yet
-  std::int64_t revision = 0;  // the newest seen
-  std::vector<bool> foreign;  // answered as another cluster
-  bool auth_off = false;      // the servers do not ask who we are
+  std::uint64_t cluster = 0;           // 0: not known yet
+  std::int64_t revision = 0;           // the newest seen
+  std::vector<std::uint64_t> foreign;  // as which other cluster it has answered; 0: as none
+  bool auth_off = false;               // the servers do not ask who we are
 };
 
 // Told on the strand, never inside a call to the link.
@@ -87,6 +87,7 @@ class EtcdLink {
                                    EtcdStreamListener& listener);
 
   std::size_t current() const noexcept { return parts_.atlas->current; }
+  std::int64_t revision() const noexcept { return parts_.atlas->revision; }  // the newest seen
   std::size_t endpoints() const { return parts_.wire->endpoints(); }
   std::string endpoint() const { return parts_.wire->endpoint(current()); }
   bool down() const noexcept { return down_; }

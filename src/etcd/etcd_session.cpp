@@ -193,6 +193,13 @@ void EtcdSession::tell(const PlacePtr& place, const etcdpb::RangeResponse& readi
     look_at_all(place, 0, std::move(answer));
     return;
   }
+  // A reading from before our key was removed, though its watch has told of that: others may hold
+  // the lock by now. Once for each removal: what the cluster says then, counts.
+  if (revision < place->gone_at &&
+      std::exchange(place->doubted_at, place->gone_at) != place->gone_at) {
+    look_at_all(place, static_cast<std::int64_t>(place->token), std::move(answer));
+    return;
+  }
   place->seen = std::max(place->seen, revision);
   place->told = revision;
   // News that is older would show somebody whom this reading does not show any more; and his watch,

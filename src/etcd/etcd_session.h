@@ -30,6 +30,8 @@ struct EtcdSessionParts {
   std::string root;  // "" or "/app"
   std::string label;
   std::chrono::milliseconds session_timeout;
+  // How long operators' calls are tried: by then nobody waits for the answer.
+  std::chrono::milliseconds patience{60'000};
 };
 
 class EtcdSession final : public Session, private EtcdLinkListener, private EtcdLeasesListener {
@@ -81,10 +83,12 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
     std::string prefix;
     std::string key;  // empty: no lease for it yet
     std::int64_t lease = 0;
-    std::uint64_t token = 0;  // create revision
-    std::int64_t seen = 0;    // it was there at this revision
-    std::int64_t told = 0;    // the revision of the reading that was told last
-    bool doubted = false;     // a transaction of it may still land, however often it was answered
+    std::uint64_t token = 0;      // create revision
+    std::int64_t seen = 0;        // it was there at this revision
+    std::int64_t told = 0;        // the revision of the reading that was told last
+    std::int64_t gone_at = 0;     // the revision that removed it, as its watch has told; 0: none
+    std::int64_t doubted_at = 0;  // the last of those for which a reading was thrown away
+    bool doubted = false;  // a transaction of it may still land, however often it was answered
     bool withdrawn = false;
     bool removal_in_doubt = false;
     std::vector<Answer<Done>> gone;  // asked for while the transaction was on its way
@@ -92,6 +96,11 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
     std::shared_ptr<Sign> sign;
   };
   using PlacePtr = std::shared_ptr<Place>;
+  // Keys of one lease that are gone, while we ask whether the lease is.
+  struct Bereaved {
+    std::vector<std::pair<PlacePtr, WatchHandler>> places;
+    TimerId timer = TimerId::none;
+  };
   // A key that nobody wants, and that a late transaction may still make.
   struct Abandoned {
     std::int64_t lease = 0;
@@ -116,6 +125,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
 
   // etcd_session_watch.cpp
   void own_key_gone(const PlacePtr& place, WatchHandler handler);
+  void bereaved(std::int64_t lease, bool lease_gone);
 
   // etcd_session_line.cpp: opening, the lease, the end, keys that nobody wants
   void begin();
@@ -136,9 +146,13 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
 
   // etcd_session_admin.cpp
   struct Listing;
-  void inspect_now(const LockName& name, Answer<LockSnapshot> answer);
+  struct Eviction;
+  void inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer);
+  void inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer);
+  void list_by(Time until, std::string_view wanted, Answer<std::vector<std::string>> answer);
   void list_on(const std::shared_ptr<Listing>& listing);
-  void try_evict(const std::string& key, std::int64_t created, bool in_doubt, Answer<bool> answer);
+  void try_evict(const std::shared_ptr<Eviction>& eviction);
+  Time patience() const { return loop().now() + Nanos(parts_.patience); }
 
   Loop& loop() const noexcept { return *parts_.link.loop; }
   std::string prefix(const LockName& name) const;
@@ -158,7 +172,9 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   EtcdDoors doors_;
   std::unordered_map<Nonce, PlacePtr> places_;
   std::map<std::string, Abandoned> abandoned_;  // by key
+  std::map<std::int64_t, Bereaved> bereaved_;   // by lease
   TimerId sweep_timer_ = TimerId::none;
+  Time sweep_at_{};
   std::set<TimerId> retries_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,5 +1,5 @@
-// What operators ask: inspect, list, evict. Answers that are lost are asked for again; the caller
-// bounds the wait.
+// What operators ask: inspect, list, evict. Answers that are lost are asked for again, for as long
+// as somebody may wait for them.
 #include "etcd/etcd_path.h"
 #include "etcd/etcd_queue.h"
 #include "etcd/etcd_session.h"
@@ -29,24 +29,28 @@ Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
 }  // namespace
 
 void EtcdSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+  inspect_by(patience(), name, std::move(answer));
+}
+
+void EtcdSession::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
   // Behind our own removals: what this client has given up is not shown to it.
-  doors_.peek(prefix(name), [this, name, answer = std::move(answer)](bool) mutable {
-    inspect_now(name, std::move(answer));
+  doors_.peek(prefix(name), [this, until, name, answer = std::move(answer)](bool) mutable {
+    inspect_now(until, name, std::move(answer));
   });
 }
 
-void EtcdSession::inspect_now(const LockName& name, Answer<LockSnapshot> answer) {
+void EtcdSession::inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer) {
   const std::string where = prefix(name);
   auto request = etcd_full_range(where);
   request.set_keys_only(false);
   link_.ask<etcdpb::RangeResponse>(
       EtcdCall::range, request, {},
-      [this, alive = alive_, name, where,
+      [this, alive = alive_, until, name, where,
        answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
         if (!*alive) return;
-        if (etcd_passes(reply.status)) {
-          again([this, name, answer = std::move(answer)]() mutable {
-            inspect(name, std::move(answer));
+        if (etcd_passes(reply.status) && loop().now() < until) {
+          again([this, until, name, answer = std::move(answer)]() mutable {
+            inspect_by(until, name, std::move(answer));
           });
           return;
         }
@@ -67,61 +71,67 @@ void EtcdSession::inspect_now(const LockName& name, Answer<LockSnapshot> answer)
 
 // ---- evict
 
+struct EtcdSession::Eviction {
+  std::string key;
+  std::int64_t created = 0;  // 0: any will do
+  Time until{};
+  bool in_doubt = false;  // an answer was lost: it may have been us
+  Answer<bool> answer;
+};
+
 void EtcdSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   const auto id = etcd_parse_entry_id(entry_id);
   // "There is none" is the store's to say, also of what cannot be an entry.
-  const std::string key = prefix(name) + (id ? id->suffix : "");
-  try_evict(key, id ? id->revision : 0, false, std::move(answer));
+  auto eviction = std::make_shared<Eviction>();
+  eviction->key = prefix(name) + (id ? id->suffix : "");
+  eviction->created = id ? id->revision : 0;
+  eviction->until = patience();
+  eviction->answer = std::move(answer);
+  try_evict(eviction);
 }
 
-// created: 0 if any will do.
-void EtcdSession::try_evict(const std::string& key, std::int64_t created, bool in_doubt,
-                            Answer<bool> answer) {
+void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
   etcdpb::RangeRequest request;
-  request.set_key(key);
+  request.set_key(eviction->key);
   request.set_keys_only(true);
-  const auto retry = [this, key](std::int64_t which, bool doubt, Answer<bool> to) {
-    again([this, key, which, doubt, to = std::move(to)]() mutable {
-      try_evict(key, which, doubt, std::move(to));
-    });
+  // True: it will be tried again.
+  const auto retry = [this, eviction](EtcdStatus status) {
+    if (!etcd_passes(status) || loop().now() >= eviction->until) return false;
+    again([this, eviction] { try_evict(eviction); });
+    return true;
   };
   link_.ask<etcdpb::RangeResponse>(
       EtcdCall::range, request, {},
-      [this, alive = alive_, key, created, in_doubt, retry,
-       answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& found) mutable {
-        if (!*alive) return;
-        if (etcd_passes(found.status)) {
-          retry(created, in_doubt, std::move(answer));
-          return;
-        }
+      [this, alive = alive_, eviction, retry](EtcdReply<etcdpb::RangeResponse>& found) {
+        if (!*alive || retry(found.status)) return;
         if (!found.ok()) {
-          answer(found.error("read " + key));
+          eviction->answer(found.error("read " + eviction->key));
           return;
         }
         const std::int64_t now =
             found.body.kvs_size() == 0 ? 0 : found.body.kvs(0).create_revision();
-        if (now == 0 || (created != 0 && now != created)) {
-          answer(in_doubt);  // gone; if an answer was lost, most likely by us
+        if (now == 0 || (eviction->created != 0 && now != eviction->created)) {
+          eviction->answer(eviction->in_doubt);  // gone; if an answer was lost, most likely by us
           return;
         }
+        eviction->created = now;
         etcdpb::TxnRequest txn;
         auto& compare = *txn.add_compare();
-        compare.set_key(key);
+        compare.set_key(eviction->key);
         compare.set_target(etcdpb::Compare::CREATE);
         compare.set_result(etcdpb::Compare::EQUAL);
         compare.set_create_revision(now);
-        txn.add_success()->mutable_request_delete_range()->set_key(key);
+        txn.add_success()->mutable_request_delete_range()->set_key(eviction->key);
         link_.ask<etcdpb::TxnResponse>(
             EtcdCall::txn, txn, {},
-            [alive, key, now, in_doubt, retry,
-             answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+            [alive, eviction, retry](EtcdReply<etcdpb::TxnResponse>& reply) {
               if (!*alive) return;
-              if (etcd_passes(reply.status)) {
-                retry(now, in_doubt || reply.status == EtcdStatus::lost, std::move(answer));
-              } else if (!reply.ok()) {
-                answer(reply.error("remove " + key));
+              eviction->in_doubt |= reply.status == EtcdStatus::lost;
+              if (retry(reply.status)) return;
+              if (!reply.ok()) {
+                eviction->answer(reply.error("remove " + eviction->key));
               } else {
-                answer(reply.body.succeeded() || in_doubt);
+                eviction->answer(reply.body.succeeded() || eviction->in_doubt);
               }
             });
       });
@@ -134,13 +144,20 @@ struct EtcdSession::Listing {
   std::string next;  // where the next page begins
   std::string end;
   std::int64_t revision = 0;
+  Time until{};
   std::set<std::string> found;
   Answer<std::vector<std::string>> answer;
 };
 
 void EtcdSession::list(std::string_view wanted, Answer<std::vector<std::string>> answer) {
+  list_by(patience(), wanted, std::move(answer));
+}
+
+void EtcdSession::list_by(Time until, std::string_view wanted,
+                          Answer<std::vector<std::string>> answer) {
   auto listing = std::make_shared<Listing>();
   listing->prefix = wanted;
+  listing->until = until;
   const std::string below = (parts_.root.empty() ? "" : parts_.root + "/") + listing->prefix;
   listing->next = below.empty() ? std::string(1, '\0') : below;
   listing->end = etcd_range_end(below);
@@ -159,9 +176,12 @@ void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
       EtcdCall::range, request, {},
       [this, alive = alive_, listing](EtcdReply<etcdpb::RangeResponse>& reply) {
         if (!*alive) return;
-        if (etcd_passes(reply.status) || reply.status == EtcdStatus::bad_revision) {
+        if ((etcd_passes(reply.status) || reply.status == EtcdStatus::bad_revision) &&
+            loop().now() < listing->until) {
           // Compacted meanwhile, or nobody answered: from the beginning.
-          again([this, listing] { list(listing->prefix, std::move(listing->answer)); });
+          again([this, listing] {
+            list_by(listing->until, listing->prefix, std::move(listing->answer));
+          });
           return;
         }
         if (!reply.ok()) {

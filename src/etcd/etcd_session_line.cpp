@@ -35,6 +35,7 @@ EtcdSession::~EtcdSession() {
   lease_->end();
   loop().cancel(sweep_timer_);
   for (const TimerId retry : retries_) loop().cancel(retry);
+  for (const auto& [lease, group] : bereaved_) loop().cancel(group.timer);
 }
 
 // ---- opening
@@ -203,13 +204,17 @@ void EtcdSession::remove_stray(const std::string& key, std::int64_t created) {
 
 // Watches are hints: from time to time we ask which keys our leases have.
 void EtcdSession::sweep_later() {
-  loop().cancel(sweep_timer_);
   const auto soon = std::clamp(leases_.ttl() / 2, milliseconds(500), kSweep);
-  sweep_timer_ =
-      loop().at(loop().now() + (abandoned_.empty() ? kSweep : soon), [this] { sweep(); });
+  const Time at = loop().now() + (abandoned_.empty() ? kSweep : soon);
+  // Sooner if there is more to find, but not put off by what comes meanwhile.
+  if (sweep_timer_ != TimerId::none && sweep_at_ <= at) return;
+  loop().cancel(sweep_timer_);
+  sweep_at_ = at;
+  sweep_timer_ = loop().at(at, [this] { sweep(); });
 }
 
 void EtcdSession::sweep() {
+  sweep_timer_ = TimerId::none;
   for (const std::int64_t lease : leases_.all()) {
     etcdpb::LeaseTimeToLiveRequest request;
     request.set_id(lease);

@@ -17,28 +17,49 @@ constexpr milliseconds kOwnWatchDelay{100};
 constexpr milliseconds kOwnKeyPatience{300};
 }  // namespace
 
-// Alone, or with its lease? Then it is the session that is over.
+// Alone, or with its lease? Then it is the session that is over. Asked once for all keys of a
+// lease, and no longer than a holder may go on believing, whatever becomes of the question.
 void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
+  const std::int64_t lease = place->lease;
+  auto& group = bereaved_[lease];
+  group.places.emplace_back(place, std::move(handler));
+  if (group.places.size() > 1) return;
+  group.timer =
+      loop().at(loop().now() + kOwnKeyPatience, [this, lease] { bereaved(lease, false); });
   etcdpb::LeaseTimeToLiveRequest request;
-  request.set_id(place->lease);
+  request.set_id(lease);
   EtcdHow how;
   how.fresh = false;
   how.urgent = true;
   how.timeout = kOwnKeyPatience;
   link_.ask<etcdpb::LeaseTimeToLiveResponse>(
       EtcdCall::lease_time_to_live, request, how,
-      [this, alive = alive_, place,
-       handler = std::move(handler)](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) mutable {
+      [this, alive = alive_, lease](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) {
         if (!*alive) return;
-        const auto known = places_.find(place->nonce);
-        const bool ours = known != places_.end() && known->second == place && !place->withdrawn;
-        if (ours && reply.ok() && reply.body.ttl() < 0) {  // 0: less than a second is left
-          over(Errc::session_expired, "the store has ended lease " + std::to_string(place->lease));
-          return;
-        }
-        if (place->sign != nullptr) place->sign->set();
-        handler(WatchEvent::look);
+        bereaved(lease, reply.ok() && reply.body.ttl() < 0);  // 0: less than a second is left
       });
+}
+
+void EtcdSession::bereaved(std::int64_t lease, bool lease_gone) {
+  auto group = bereaved_.extract(lease);
+  if (!group) return;  // the question was answered too late
+  loop().cancel(group.mapped().timer);
+  const auto ours = [this](const PlacePtr& place) {
+    const auto known = places_.find(place->nonce);
+    return known != places_.end() && known->second == place && !place->withdrawn;
+  };
+  auto& places = group.mapped().places;
+  if (lease_gone && std::any_of(places.begin(), places.end(),
+                                [&](const auto& each) { return ours(each.first); })) {
+    over(Errc::session_expired, "the store has ended lease " + std::to_string(lease));
+    return;
+  }
+  const auto alive = alive_;
+  for (auto& [place, handler] : places) {
+    if (place->sign != nullptr) place->sign->set();
+    if (ours(place)) handler(WatchEvent::look);
+    if (!*alive) return;
+  }
 }
 
 WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
@@ -59,6 +80,7 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
         std::move(want), [this, place, handler = std::move(handler)](const EtcdNews& news) mutable {
           if (place != nullptr) place->pin.reset();  // the cluster must say what is true now
           if (place != nullptr && news.gone) {
+            place->gone_at = std::max(place->gone_at, news.revision);
             own_key_gone(place, std::move(handler));
           } else {
             handler(WatchEvent::look);

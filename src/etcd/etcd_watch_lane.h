@@ -23,6 +23,8 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   static constexpr std::chrono::milliseconds kFirstPause{100};
   static constexpr std::chrono::milliseconds kLongestPause{2'000};
   static constexpr int kMostRefusals = 3;
+  // A watch from an older revision costs its member all that has happened since, while others wait.
+  static constexpr std::int64_t kMostBehind = 1'000;
 
   explicit Lane(EtcdWatches& owner) : owner_(owner) {}
   ~Lane() override { owner_.loop_.cancel(timer_), owner_.loop_.cancel(pause_); }
@@ -44,7 +46,8 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
 
   void remove(const Watch& watch) {
     ids_.erase(watch.id);
-    if (pending_.erase(watch.id) > 0) refresh_timer();
+    // The others are not given more time by that.
+    if (pending_.erase(watch.id) > 0 && pending_.empty()) refresh_timer();
     if (stream_ == nullptr) return;
     etcdpb::WatchRequest request;
     request.mutable_cancel_request()->set_watch_id(watch.id);
@@ -96,6 +99,9 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     create.set_watch_id(watch.id);
     create.add_filters(watch.on_put ? etcdpb::WatchCreateRequest::NODELETE
                                     : etcdpb::WatchCreateRequest::NOPUT);
+    if (!watch.on_put && owner_.link_.revision() - watch.covered > kMostBehind) {
+      watch.covered = 0;  // from now on, and one look at what was before
+    }
     if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
     stream_->send(request);
     watch.looking = 0;  // what an earlier look finds says nothing about this one

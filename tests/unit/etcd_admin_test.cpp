@@ -113,6 +113,29 @@ TEST_F(EtcdAdminTest, LostAnswersAreAskedForAgain) {
   EXPECT_TRUE(ann.settled(ann.list())->ok());
 }
 
+// By then the caller has left: what nobody waits for is not asked for ever, nor done late.
+TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
+  etcd.put("/app/job/one");
+  ann.wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::range ? lost_request() : FakeFate{};
+  };
+  const auto inspected = ann.inspect();
+  const auto listed = ann.list();
+  const auto evicted = ann.evict("one");
+  ann.pass(55s);
+  EXPECT_FALSE(inspected->got || listed->got || evicted->got);
+  ann.pass(20s);
+  ASSERT_TRUE(inspected->got && listed->got && evicted->got);
+  EXPECT_EQ(inspected->error().errc(), Errc::connection_failed);
+  EXPECT_EQ(listed->error().errc(), Errc::connection_failed);
+  EXPECT_EQ(evicted->error().errc(), Errc::connection_failed);
+  ann.wire.take_log();
+  ann.wire.fate = nullptr;
+  ann.pass(20s);
+  EXPECT_EQ(ann.wire.count(EtcdCall::range), 0u);
+  EXPECT_EQ(ann.keys().size(), 1u);
+}
+
 TEST_F(EtcdAdminTest, RefusalsAreTold) {
   ann.wire.fate = [](const FakeAsked&) { return refused(7, "etcdserver: permission denied"); };
   EXPECT_EQ(ann.settled(ann.inspect())->error().errc(), Errc::permission_denied);

@@ -138,6 +138,68 @@ TEST_F(EtcdHandoverTest, OwnKeyThatIsGoneIsAskedOfTheCluster) {
   EXPECT_FALSE(last_range().serializable());
 }
 
+// What was read before our key was removed says that we are first; the watch has told otherwise
+// since. Others may hold the lock by then.
+TEST_F(EtcdHandoverTest, ReadingFromBeforeOurOwnRemovalIsNotBelieved) {
+  for (const bool pinned : {true, false}) {
+    SCOPED_TRACE(pinned ? "one member alone" : "the cluster");
+    FakeEtcd store{loop, 3};
+    FakeEtcdClient first{store};
+    FakeEtcdClient second{store};
+    first.settled(first.join(1));
+    const auto place = second.settled(second.join(1));
+    const auto news = second.watch(place->value().view.tickets.at(0), Nonce{1});
+    const auto own = second.watch(place->value().view.tickets.at(1));
+    second.pass(200ms);
+    first.settled(first.withdraw(1));
+    second.pass();
+    ASSERT_EQ(*news, 1);
+    if (!pinned) second.settled(second.look(1));
+    // Its answer was true when it was made.
+    second.wire.fate = [](const FakeAsked& asked) {
+      return asked.call == EtcdCall::range ? FakeFate{.back = 100ms} : FakeFate{.back = 150ms};
+    };
+    const auto look = second.look(1);
+    second.pass(10ms);
+    store.remove(second.keys().at(0));
+    second.pass(20ms);
+    EXPECT_FALSE(look->got);
+    EXPECT_TRUE(gone(second.settled(look)));
+    second.pass(500ms);
+    EXPECT_EQ(*own, 1);
+  }
+}
+
+// A thousand keys of one lease are one question.
+TEST_F(EtcdHandoverTest, LeaseThatIsRevokedIsAskedForOnce) {
+  for (const std::uint64_t n : {2U, 3U, 4U}) {
+    const auto place = bob.settled(bob.join(n, "lock" + std::to_string(n)));
+    bob.watch(place->value().view.tickets.at(0), {}, "lock" + std::to_string(n));
+  }
+  bob.pass(200ms);
+  bob.wire.take_log();
+  etcd.revoke(etcd.find(bob.keys("lock2").at(0))->lease());
+  bob.pass(100ms);
+  EXPECT_EQ(bob.wire.count(EtcdCall::lease_time_to_live), 1u);
+  ASSERT_EQ(bob.ended.size(), 1u);
+  EXPECT_EQ(bob.ended[0].first, Errc::session_expired);
+}
+
+// A holder must not go on believing while nobody says what has become of the lease.
+TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughNobodyAnswers) {
+  const auto own = bob.watch(standing->value().view.tickets.at(1));
+  bob.pass(200ms);
+  bob.wire.fate = [](const FakeAsked&) { return lost_answer(); };
+  etcd.remove(bob.keys().at(1));
+  bob.pass(200ms);
+  EXPECT_FALSE(standing->value().sign->evicted());
+  bob.pass(150ms);
+  EXPECT_TRUE(standing->value().sign->evicted());
+  EXPECT_EQ(*own, 1);
+  bob.pass(2s);
+  EXPECT_EQ(*own, 1) << "and once";
+}
+
 TEST_F(EtcdHandoverTest, MemberThatLagsGrantsLateButNeverWrongly) {
   // ann's entry goes, and bob's, too; the member that bob follows knows of neither.
   etcd.lag(0);

@@ -35,6 +35,50 @@ TEST_F(EtcdLeasePoolTest, DeadlineIsTheEarliestOfAll) {
   EXPECT_EQ(leases->deadline(), due(first)) << "only the second was renewed";
 }
 
+// Its time counts from when it was asked for: it must not end what others hold.
+class EtcdSlowGrantTest : public EtcdLeasesFixture {
+ protected:
+  EtcdSlowGrantTest() {
+    EtcdLeasesListener& listener = *this;
+    leases = std::make_unique<EtcdLeases>(loop, *link, 2'000ms, listener);
+    for (int n = 0; n < 1'000; ++n) key();
+    wire.fate = [](const FakeAsked& asked) {
+      return asked.call == EtcdCall::lease_grant ? FakeFate{.back = 990ms} : FakeFate{};
+    };
+    loop.step([&] {
+      leases->with_room([this](const Result<std::int64_t>& lease) {
+        got = lease ? *lease : -1;
+        leases->key_added(got);
+        left = leases->deadline() - loop.now();
+      });
+    });
+  }
+  std::int64_t got = 0;
+  Nanos left{};
+};
+
+TEST_F(EtcdSlowGrantTest, LeaseIsRenewedBeforeAnybodyGetsIt) {
+  for (int n = 0; n < 1'200 && got == 0; ++n) loop.advance(1ms);
+  EXPECT_GT(got, 0);
+  EXPECT_GT(left, 1s);
+  loop.advance(10s);
+  EXPECT_TRUE(lost.empty());
+  EXPECT_EQ(leases->all().size(), 2u);
+}
+
+TEST_F(EtcdSlowGrantTest, LeaseThatIsOverByThenIsReplaced) {
+  loop.advance(991ms);  // granted, and its keepalive is on its way
+  ASSERT_EQ(got, 0);
+  ASSERT_EQ(leases->all().size(), 2u);
+  const auto dead = leases->all()[1];
+  etcd.revoke(dead);
+  wire.fate = nullptr;
+  loop.advance(100ms);
+  EXPECT_GT(got, 0);
+  EXPECT_NE(got, dead);
+  EXPECT_TRUE(lost.empty()) << "nobody had it";
+}
+
 TEST_F(EtcdLeasePoolTest, IdleExtraLeasesAreRevoked) {
   std::vector<std::int64_t> ids;
   for (int n = 0; n < 1'001; ++n) ids.push_back(key());

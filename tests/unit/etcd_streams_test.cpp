@@ -149,6 +149,54 @@ TEST_F(EtcdStreamsTest, LookOfAnEarlierStreamMayComeBeforeTheNextHasBegun) {
   EXPECT_GT(created, 0);
 }
 
+// All that has happened since would be read by the member, while its writers wait.
+TEST_F(EtcdStreamsTest, WatchThatIsFarBehindBeginsAtThePresentAndLooks) {
+  for (const int others : {900, 1'100}) {
+    SCOPED_TRACE(others);
+    const auto stays = watch_new("stays" + std::to_string(others));
+    const auto goes = watch_new("goes" + std::to_string(others));
+    pass();
+    for (int n = 0; n < others; ++n) etcd.put("x");
+    const auto last = watch_new("new" + std::to_string(others));  // now that much is known
+    pass();
+    wire.take_stream_log();
+    wire.break_streams(EtcdFlow::watch);
+    etcd.remove("goes" + std::to_string(others));
+    pass(1s);
+    std::vector<std::int64_t> starts;
+    for (const auto& message : wire.take_stream_log()) {
+      if (!is_create(*message)) continue;
+      const auto& create = static_cast<const etcdpb::WatchRequest&>(*message).create_request();
+      if (create.key() == "stays" + std::to_string(others)) {
+        starts.push_back(create.start_revision());
+      }
+    }
+    ASSERT_EQ(starts.size(), 1u);
+    EXPECT_EQ(starts[0] == 0, others > 1'000);
+    EXPECT_TRUE(goes->gone()) << "whatever happened meanwhile is found";
+    EXPECT_TRUE(stays->quiet());
+    etcd.remove("stays" + std::to_string(others));
+    pass();
+    EXPECT_TRUE(stays->gone());
+  }
+}
+
+// Others that are not wanted any more give it no more time.
+TEST_F(EtcdStreamsTest, GivingUpWatchesDoesNotPutOffThatTheStreamIsSilent) {
+  wire.swallow = [](std::size_t endpoint, EtcdFlow, const EtcdMessage&) { return endpoint == 0; };
+  const auto heard = watch_new("k");
+  for (int n = 0; n < 3; ++n) {
+    WatchId id = WatchId::none;
+    loop.step([&] {
+      id = watches->watch({"other" + std::to_string(n), 1, 1}, [](const auto&) {});
+    });
+    pass(700ms);
+    loop.step([&] { watches->unwatch(id); });
+  }
+  EXPECT_EQ(link->current(), 1u);
+  EXPECT_TRUE(heard->quiet());
+}
+
 TEST_F(EtcdStreamsTest, MissingAnswerToACreateMovesToAnotherEndpoint) {
   wire.swallow = [](std::size_t endpoint, EtcdFlow, const EtcdMessage&) { return endpoint == 0; };
   const auto heard = watch_new("k");

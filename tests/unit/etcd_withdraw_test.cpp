@@ -240,6 +240,22 @@ TEST_F(EtcdWithdrawTest, WhatLandsUnseenIsSwept) {
   EXPECT_EQ(ann.keys("other").size(), 1u) << "and nothing else";
 }
 
+// More that is given up does not put the search off.
+TEST_F(EtcdWithdrawTest, SweepComesThoughMoreIsGivenUpMeanwhile) {
+  ann.settled(ann.join(70, "other"));
+  ann.wire.swallow = [](std::size_t, EtcdFlow flow, const EtcdMessage&) {
+    return flow == EtcdFlow::watch;
+  };
+  ann.wire.take_log();
+  for (std::uint64_t nonce = 1; nonce <= 6; ++nonce) {
+    next_join(lost_answer());
+    ann.settled(ann.join(nonce));
+    ann.settled(ann.withdraw(nonce));
+    ann.pass(500ms);
+  }
+  EXPECT_GE(ann.wire.count(EtcdCall::lease_time_to_live), 1u);
+}
+
 TEST_F(EtcdWithdrawTest, StrayThatCannotBeRemovedAtOnceIsRemovedLater) {
   ann.settled(ann.join(7, "other"));
   next_join(lands_after(1'500ms));
