@@ -1,5 +1,5 @@
 // Looks for the passwords of the tests, and for private keys, in what a run has written.
-//   baton_secret_scan FILE_OR_DIRECTORY...    exit code 1: something was found; 2: nothing was read
+//   baton_secret_scan FILE_OR_DIRECTORY...    exit code 1: something was found; 2: not all was read
 // The log of ctest has all that the tests said. Names the place and which secret, not its text.
 #include "support/canaries.h"
 #include "support/secret_search.h"
@@ -16,10 +16,15 @@ namespace fs = std::filesystem;
 struct Tally {
   std::size_t lines = 0;
   std::size_t found = 0;
+  std::size_t unread = 0;
 };
 
 void scan(const fs::path& file, Tally& tally) {
   std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    ++tally.unread;
+    std::printf("%s: cannot be read\n", file.c_str());
+  }
   std::size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
@@ -46,8 +51,8 @@ int main(int argc, char** argv) {
       if (entry.is_regular_file()) scan(entry.path(), tally);
     }
   }
-  if (tally.lines == 0) {
-    std::puts("secrets: nothing was read");
+  if (tally.lines == 0 || tally.unread != 0) {
+    std::puts("secrets: not all of it was read");
     return 2;
   }
   std::printf("secrets: %zu lines, %zu with a secret in them\n", tally.lines, tally.found);

@@ -60,6 +60,7 @@ TEST(SecretScan, FindsAPlantedSecretAndSaysWhere) {
   std::ofstream(log) << "all is well\n";
   EXPECT_EQ(run({BATON_SECRET_SCAN, log}).code, 0);
   EXPECT_EQ(run({BATON_SECRET_SCAN, directory / "nothing"}).code, 2);
+  EXPECT_EQ(run({BATON_SECRET_SCAN, log, directory / "nothing"}).code, 2) << "of what was named";
 }
 
 }  // namespace

@@ -86,6 +86,14 @@ void check_revival(Bench& bench) {
                    index.who(hold) + " was lost or not valid " + index.when(*end) +
                        " and valid again " + index.when(*hold.last_valid));
     }
+    // Not valid any more, with somebody there to be told: lost_token() says so.
+    if (!hold.invalid || hold.lost || !hold.release) continue;
+    const Time stayed = *hold.release - *hold.invalid -
+                        index.life(hold.client).paused_between(*hold.invalid, *hold.release);
+    if (stayed <= bench.options.call_slack) continue;
+    bench.object(Checker::revival, *hold.release,
+                 index.who(hold) + " was not valid " + index.when(*hold.invalid) +
+                     " and was not told that it had lost the lock, for " + in_ms(stayed));
   }
 }
 

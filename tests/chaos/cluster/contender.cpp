@@ -26,7 +26,11 @@ std::string lock_name(std::uint32_t lock) { return "lock" + std::to_string(lock)
 class Contender::Holding {
  public:
   Holding(Workplace& place, Lock lock, std::uint64_t op, std::uint32_t which)
-      : place_(place), lock_(std::move(lock)), op_(op), which_(which) {
+      : place_(place),
+        lock_(std::move(lock)),
+        op_(op),
+        which_(which),
+        mourns_(op % 4 == 0 && !missing().finality) {
     token_ = missing().token ? ++place_.own_tokens : lock_.token();
     write(Kind::granted, boot_now());
     if (missing().valid) return;
@@ -62,9 +66,10 @@ class Contender::Holding {
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(10ms, left));
     }
     if (invalid_ && missing().finality) take_again(stop);
-    // Once lost, for ever lost.
-    for (int i = 0; invalid_ && i < 5; ++i) {
-      std::this_thread::sleep_for(2ms);
+    // Once lost, for ever lost; also when late answers come.
+    const auto farewell = boot_now() + (mourns_ ? 2 * place_.plan.session : 10ms);
+    while (invalid_ && boot_now() < farewell && !stop.stop_requested()) {
+      std::this_thread::sleep_for(mourns_ ? 20ms : 2ms);
       look();
     }
   }
@@ -125,6 +130,7 @@ class Contender::Holding {
   Lock lock_;
   const std::uint64_t op_;
   const std::uint32_t which_;
+  const bool mourns_;  // does not go away at once when its lock is lost
   std::uint64_t token_ = 0;
   bool invalid_ = false;
   std::atomic<bool> lost_{false};

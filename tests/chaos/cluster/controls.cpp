@@ -36,6 +36,8 @@ Missing missing_in(const std::string& control) {
     missing.finality = true;
   } else if (control == "no-token-check") {
     missing.check = true;
+  } else if (control == "litter") {
+    missing.tidiness = true;
   } else if (!control.empty()) {
     throw std::invalid_argument("no such control: " + control);
   }
@@ -82,6 +84,16 @@ void jump_the_queue(Client& client, const std::string& name, const HistoryWriter
   }
   cancel.request_stop();
   answer.wait();
+}
+
+Litter::Litter(const std::string& url, const std::string& name)
+    : client_(Client::connect(url)), lock_(client_.mutex(name).acquire({.timeout = 20s})) {
+  client_.mutex(name).acquire_async({}, [](const Result<Lock>&) {});
+  const auto end = boot_now() + 20s;
+  while (client_.inspect(name).entries.size() < 2) {
+    if (boot_now() > end) throw std::runtime_error("nobody waits");
+    std::this_thread::sleep_for(10ms);
+  }
 }
 
 void forget_a_client(const std::string& url) {

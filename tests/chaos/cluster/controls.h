@@ -22,6 +22,7 @@ struct Missing {
   bool closing = false;   // "leak": a client is opened now and then, and forgotten
   bool finality = false;  // "revive": a lost lock is taken again, and taken for the same hold
   bool check = false;     // "no-token-check": the registers take every write
+  bool tidiness = false;  // "litter": the driver holds a lock, and waits for it, when all is over
   // The others show without a fault.
   bool needs_pauses() const { return valid || finality || check; }
 };
@@ -33,6 +34,16 @@ Missing missing_in(const std::string& control);
 void jump_the_queue(Client& client, const std::string& name, const HistoryWriter& history,
                     std::uint64_t op, std::uint32_t lock, std::chrono::milliseconds time,
                     const std::stop_token& stop);
+
+// One who holds a lock while another waits for it, until it is destroyed.
+class Litter {
+ public:
+  Litter(const std::string& url, const std::string& name);
+
+ private:
+  Client client_;
+  Lock lock_;
+};
 
 // Opens a client that nobody closes.
 void forget_a_client(const std::string& url);

@@ -2,6 +2,7 @@
 //   baton_chaos --store zk|etcd|both --seconds 120 --seed 7
 //   baton_chaos --store zk --control no-token-check=register   must be caught
 #include "chaos/cluster/arguments.h"
+#include "chaos/cluster/controls.h"
 #include "chaos/cluster/history.h"
 #include "chaos/cluster/report.h"
 #include "chaos/cluster/run.h"
@@ -17,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -29,6 +31,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSkipped = 77;
+// A run this long gives every checker something to judge, whatever the seed.
+constexpr std::chrono::seconds kLongEnough{60};
 
 // One run and what is to be said of it.
 struct Outcome {
@@ -65,6 +69,26 @@ Outcome run_once(Cluster& cluster, const Arguments& arguments, const RunPlan& pl
   return outcome;
 }
 
+// Of what the control "litter" leaves: an entry, what it goes with, and a watch.
+std::vector<std::string> missed_litter(const std::string& control,
+                                       const std::vector<Record>& records) {
+  if (!missing_in(control).tidiness) return {};
+  std::set<std::string> kinds;
+  for (const auto& record : records) {
+    if (record.kind != Kind::leftover) continue;
+    if (record.text.starts_with("key ") || record.text.starts_with("node ")) kinds.insert("entry");
+    if (record.text.starts_with("lease ") || record.text.starts_with("session ")) {
+      kinds.insert("session");
+    }
+    if (record.text.find(" watches at ") != std::string::npos) kinds.insert("watch");
+  }
+  std::vector<std::string> missed;
+  for (const char* kind : {"entry", "session", "watch"}) {
+    if (!kinds.contains(kind)) missed.emplace_back(kind);
+  }
+  return missed;
+}
+
 std::vector<Outcome> run_on(const std::string& store, const Arguments& arguments) {
   const auto cluster = store == "zk" ? make_zk_cluster() : make_etcd_cluster();
   std::vector<Outcome> all;
@@ -77,6 +101,15 @@ std::vector<Outcome> run_on(const std::string& store, const Arguments& arguments
     if (outcome.result.faults < arguments.least_faults) {
       outcome.failures.push_back("fewer faults than there should have been");
     }
+    // Not one store alone.
+    if (outcome.verdict.grants < arguments.least_grants / arguments.stores.size() / 2) {
+      outcome.failures.push_back("fewer grants than there should have been");
+    }
+    for (std::size_t i = 0; plan.time >= kLongEnough && i < kCheckers; ++i) {
+      const auto checker = static_cast<Checker>(i);
+      if (outcome.verdict.of(checker).judged != 0) continue;
+      outcome.failures.push_back("nothing to judge for: " + std::string(name_of(checker)));
+    }
   }
   for (const auto& control : arguments.controls) {
     plan.directory = directory + "-" + control.name;
@@ -87,6 +120,9 @@ std::vector<Outcome> run_on(const std::string& store, const Arguments& arguments
     for (const Checker checker : control.checkers) {
       if (outcome.verdict.of(checker).violations != 0) continue;
       outcome.failures.push_back("not noticed by: " + std::string(name_of(checker)));
+    }
+    for (const auto& kind : missed_litter(control.name, outcome.records)) {
+      outcome.failures.push_back("left in the store and not seen: " + kind);
     }
   }
   return all;

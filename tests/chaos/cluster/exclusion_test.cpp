@@ -113,6 +113,22 @@ TEST(RevivalChecker, SeesWhatTheClientItselfNoticed) {
   expect_only(a_lost_one().client(kFirst, 200, Kind::revived).verdict(), Checker::revival);
 }
 
+TEST(RevivalChecker, SeesALossThatNobodyIsToldOf) {
+  Story story;
+  story.takes(kFirst, 0, 10).client(kFirst, 2000, Kind::invalid);
+  expect_fine(Story(story).client(kFirst, 2900, Kind::release).verdict());
+  expect_fine(Story(story)
+                  .client(kFirst, 2500, Kind::lost, -1, static_cast<int>(Errc::lock_lost))
+                  .client(kFirst, 4000, Kind::release)
+                  .verdict());
+  expect_fine(Story(story)
+                  .driver(2100, Kind::paused, {}, 1)
+                  .driver(3900, Kind::resumed, {}, 1)
+                  .client(kFirst, 4000, Kind::release)
+                  .verdict());
+  expect_only(story.client(kFirst, 4000, Kind::release).verdict(), Checker::revival);
+}
+
 TEST(RevivalChecker, LetsTheSameClientHoldAgainWithAnotherOp) {
   expect_fine(a_lost_one().holds({1, 2, 200, 0}, 165, 170, 180).verdict());
 }

@@ -38,6 +38,7 @@ void pause(Scene& scene, const Draw& draw, int server, bool leads, const char* k
   scene.cluster.pause(server);
   pass(draw.time());
   if (leads && draw.long_one) scene.cluster.leader_after(server);
+  fault.undoing();
   scene.cluster.resume(server);
   scene.cluster.wait_synced();
 }
@@ -59,11 +60,22 @@ void rolling_restart(Scene& scene, const Draw& draw) {
   }
 }
 
+void kill_all(Scene& scene, const Draw& draw) {
+  const int size = scene.cluster.size();
+  const auto time = kSession * draw.percent / 100;
+  const Fault fault(scene, "kill all", std::to_string(size) + span(time));
+  for (int i = 0; i < size; ++i) scene.cluster.kill(i);
+  pass(time);
+  for (int i = 0; i < size; ++i) scene.cluster.start(i, false);
+  scene.cluster.wait_synced();
+}
+
 // Only one is left, and it cannot do anything.
 void lose_quorum(Scene& scene, const Draw& draw) {
   const int size = scene.cluster.size();
   const int left = draw.other ? scene.cluster.leader() : follower(scene, draw);
-  const auto time = kSession * (50 + draw.percent) / 100;
+  // Now and then longer than any session lasts.
+  const auto time = kSession * (50 + draw.percent) / 100 * (draw.long_one ? 4 : 1);
   const Fault fault(scene, "quorum lost", std::to_string(left) + " is left" + span(time));
   for (int i = 0; i < size; ++i) {
     if (i != left) scene.cluster.kill(i);
@@ -157,7 +169,8 @@ void defragmentation(Scene& scene, const Draw&) {
 std::vector<FaultKind> server_faults(const std::string& scheme) {
   std::vector<FaultKind> all{kill_leader,      kill_follower,   pause_leader, pause_follower,
                              pause_leader,     rolling_restart, lose_quorum,  isolate_leader,
-                             isolate_follower, cut_from_leader, one_way,      slow_link};
+                             isolate_follower, cut_from_leader, one_way,      slow_link,
+                             kill_all};
   if (scheme == "etcd") all.insert(all.end(), {compaction, defragmentation});
   return all;
 }

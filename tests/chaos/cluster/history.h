@@ -39,7 +39,7 @@ enum class Kind {
   healed,    // the fault `op` is over
   killed,    // the process `value` was killed; `at` after it was reaped
   paused,    // the process `value` was stopped; `at` after it was
-  resumed,   // and went on; `at` before it did
+  resumed,   // and went on; `at` before it did. With an op: what the fault `op` had stopped does
   present,   // the entry with `token` was in the store: `at` before the reading was asked for
   gone,      // and was not any more: `at` after the answer had come. Only for entries seen present.
   evicted,   // an operator took the entry with `token` out, or its session; `at` before it was done

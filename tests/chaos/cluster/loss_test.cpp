@@ -82,6 +82,7 @@ TEST(EarlyLossChecker, ForgetsAReadingThatMissedAnEntryWhichWasSeenLater) {
 
 Story a_revoked_lease() {
   Story story = a_believer().driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+  story.driver(120, Kind::resumed, {0, 7, 0, 0});
   story.client(kFirst, 300, Kind::lost, -1, code(Errc::evicted));
   return story.gone(200, kFirst);
 }
@@ -106,12 +107,23 @@ TEST(Allowances, ExcuseNothingInOtherVersionsStoresOrTimes) {
   options.store = "etcd 3.4.23";
   Story late;  // another fault, and the right one long ago
   late.driver(-9000, Kind::fault, {0, 6, 0, 0}, 0, "pause leader 1");
+  late.driver(-8500, Kind::resumed, {0, 6, 0, 0});
   late.driver(-8000, Kind::healed, {0, 6, 0, 0});
   late.driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause follower 1");
   late.client(kFirst, 0, Kind::asked).client(kFirst, 10, Kind::granted);
   late.client(kFirst, 10, Kind::valid, 500).present(50, kFirst).gone(200, kFirst);
   expect_only(late.client(kFirst, 300, Kind::lost, -1, code(Errc::evicted)).verdict(options),
               Checker::early_loss);
+}
+
+// While the old leader is stopped it takes nothing from anybody.
+TEST(Allowances, ExcuseNothingBeforeTheLeaderIsBack) {
+  JudgeOptions options;
+  options.store = "etcd 3.4.23";
+  Story story = a_believer().driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+  story.client(kFirst, 300, Kind::lost, -1, code(Errc::evicted)).gone(200, kFirst);
+  story.driver(400, Kind::resumed, {0, 7, 0, 0}).driver(450, Kind::healed, {0, 7, 0, 0});
+  expect_only(story.verdict(options), Checker::early_loss);
 }
 
 // The store had its entry when it was released: nobody had taken it before.
@@ -121,6 +133,7 @@ TEST(Allowances, ExcuseNobodyWhoHadItsEntryUntilItsRelease) {
   for (const bool confirmed : {false, true}) {
     Story story;
     story.driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+    story.driver(1, Kind::resumed, {0, 7, 0, 0});
     story.holds(kSecond, 5, 20, 30).takes(kFirst, 4, 50).still_valid(kFirst, 60);
     story.client(kFirst, 60, Kind::release);
     story.client(kFirst, 61, confirmed ? Kind::released : Kind::unsure, -1, code(Errc::lock_lost));
@@ -137,6 +150,7 @@ TEST(Allowances, ExcuseNobodyWhoPassesAnEntryThatIsThere) {
   options.store = "etcd 3.4.23";
   Story story;
   story.driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
+  story.driver(1, Kind::resumed, {0, 7, 0, 0});
   story.client(kFirst, 0, Kind::asked).present(31, kFirst).gone(60, kFirst);
   story.client({1, 1, 0, 0}, 50, Kind::gave_up, -1, 1);
   story.holds(kSecond, 5, 30, 40).driver(150, Kind::healed, {0, 7, 0, 0});

@@ -27,9 +27,12 @@ Fault::Fault(Scene& scene, const std::string& kind, const std::string& target)
   scene.history.write(record);
 }
 
-Fault::~Fault() {
+void Fault::undoing() const { note(Kind::resumed); }
+Fault::~Fault() { note(Kind::healed); }
+
+void Fault::note(Kind kind) const {
   Record record;
-  record.kind = Kind::healed;
+  record.kind = kind;
   record.op = number_;
   record.at = boot_now();
   scene_.history.write(record);

@@ -48,10 +48,13 @@ class Fault {
  public:
   Fault(Scene& scene, const std::string& kind, const std::string& target);
   ~Fault();
+  void undoing() const;  // it is about to be undone; what it did to others may come only now
   Fault(const Fault&) = delete;
   Fault& operator=(const Fault&) = delete;
 
  private:
+  void note(Kind kind) const;
+
   Scene& scene_;
   const std::uint64_t number_;
 };

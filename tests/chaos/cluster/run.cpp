@@ -1,5 +1,6 @@
 #include "chaos/cluster/run.h"
 
+#include "chaos/cluster/contender.h"
 #include "chaos/cluster/controls.h"
 #include "chaos/cluster/crew.h"
 #include "chaos/cluster/history.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <thread>
 
 namespace baton::chaos {
@@ -144,6 +146,10 @@ RunResult run_chaos(Cluster& cluster, const RunPlan& plan) {
   for (const auto& accident : crew.finish()) result.problems.push_back(accident);
   try {
     observer.stop();
+    std::optional<Litter> litter;
+    if (missing_in(plan.control).tidiness) {
+      litter.emplace(cluster.url(cluster.ports()), lock_name(0));
+    }
     look_for_leftovers(cluster, history);
   } catch (const std::exception& error) {
     result.problems.emplace_back(error.what());

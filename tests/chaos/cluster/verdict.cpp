@@ -40,15 +40,20 @@ void Verdict::print(std::FILE* out) const {
 Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions& o, Verdict& v)
     : records(all), index(i), options(o), verdict(v) {
   std::map<std::uint64_t, Time> healed;
+  std::map<std::uint64_t, Time> undoing;
   for (const Record& record : records) {
+    if (record.client != 0 || record.op == 0) continue;
     if (record.kind == Kind::healed) healed[record.op] = record.at;
+    if (record.kind == Kind::resumed) undoing[record.op] = record.at;
   }
   for (const Allowance& allowance : options.allowances) {
     if (!options.store.starts_with(allowance.store)) continue;
     for (const Record& record : records) {
       if (record.kind != Kind::fault || !record.text.starts_with(allowance.fault)) continue;
       const auto end = healed.find(record.op);
-      windows_.push_back({&allowance, record.at,
+      const auto from = undoing.find(record.op);
+      if (from == undoing.end()) continue;  // it went on with the end of the run, or never
+      windows_.push_back({&allowance, from->second,
                           (end == healed.end() ? index.end : end->second) + allowance.after});
     }
   }

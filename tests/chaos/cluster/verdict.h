@@ -56,7 +56,7 @@ std::string_view name_of(Checker checker);  // "early-loss", "register", ...
 std::optional<Checker> checker_of(std::string_view name);
 
 // A known bug of a store's version that breaks a promise for which the client can do nothing. One
-// relaxes one checker, from the beginning of a fault until some time after it is healed, and only
+// relaxes one checker, from when a fault is undone until some time after it is healed, and only
 // for holds whose entry the store may have taken away: never for one that was released to the
 // store's satisfaction.
 struct Allowance {
