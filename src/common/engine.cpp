@@ -84,8 +84,9 @@ void Engine::with_session(Time until, Answer<Session*> answer) {
     answer(session_.get());
     return;
   }
-  if (until <= loop_.now()) {
-    answer(Error(Errc::connection_failed, "there is no session: " + trouble_));
+  if (closing_ || until <= loop_.now()) {
+    answer(closing_ ? Error(Errc::closed, "the client was closed")
+                    : Error(Errc::connection_failed, "there is no session: " + trouble_));
     return;
   }
   const std::uint64_t id = next_asker_++;

@@ -162,7 +162,7 @@ void EtcdLeases::forget(std::int64_t id) {
 
 void EtcdLeases::drop_idle() {
   std::size_t active = 0;
-  for (const auto& [id, lease] : leases_) active += lease.retired ? 0 : 1;
+  for (const auto& [id, lease] : leases_) active += lease.retired || lease.stale ? 0 : 1;
   for (auto& [id, lease] : leases_) {
     if (lease.keys != 0 || lease.stale) continue;
     if (!lease.retired && active > 1) {
@@ -318,8 +318,8 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
       lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
   const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : lease.sent;
   lease.deadline = lease_deadline(from, ttl);
-  last_sent_ = std::max(last_sent_, lease.sent);
   const bool usable = std::exchange(lease.stale, false);
+  if (!usable) last_sent_ = std::max(last_sent_, lease.sent);  // it alone: the others' turn comes
   beat_settled();
   const auto alive = alive_;
   listener_.leases_renewed();
@@ -332,6 +332,16 @@ void EtcdLeases::beat_late() {
     // It is we who are late: answers may have come that nobody has read yet.
     late_at_ = loop_.now();
     late_timer_ = loop_.at(late_at_ + milliseconds(20), [this] { beat_late(); });
+    return;
+  }
+  Time asked = kNever;  // the first of those that are not answered
+  for (const auto& [id, lease] : leases_) {
+    if (lease.waiting) asked = std::min(asked, lease.sent);
+  }
+  if (asked != kNever && asked + Nanos(ttl_) / 6 > loop_.now()) {
+    // One alone was asked later than the others, which have answered.
+    late_at_ = asked + Nanos(ttl_) / 6;
+    late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
     return;
   }
   const std::size_t was = endpoint_;

@@ -37,9 +37,20 @@ EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
   parts_.atlas->foreign.resize(parts_.wire->endpoints(), 0);
 }
 
+// One question to one endpoint.
+struct EtcdLink::Try {
+  bool over = false;
+  TimerId end = TimerId::none;
+  Task cancel;
+  std::unique_ptr<EtcdMessage> nothing;
+  EtcdAnswer answer;
+};
+
 EtcdLink::~EtcdLink() {
   *alive_ = false;
   parts_.loop->cancel(back_timer_);
+  // They go on, but whoever waits for an answer is not kept by their timers: it asks elsewhere.
+  for (const auto& once : std::exchange(tries_, {})) once->answer = nullptr;
 }
 
 milliseconds EtcdLink::patience() const {
@@ -115,26 +126,23 @@ void EtcdLink::send(const RequestPtr& request) {
 void EtcdLink::ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
                         std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
                         EtcdAnswer answer) {
-  struct Try {
-    bool over = false;
-    TimerId end = TimerId::none;
-    Task cancel;
-    std::unique_ptr<EtcdMessage> nothing;
-    EtcdAnswer answer;
-  };
   const auto once = std::make_shared<Try>();
+  tries_.insert(once);
   once->nothing.reset(response->New());
   once->answer = std::move(answer);
   const auto patience = options.timeout + std::min(kGrace, options.timeout / 2);
-  once->end = parts_.loop->at(parts_.loop->now() + patience, [alive = alive_, once] {
+  once->end = parts_.loop->at(parts_.loop->now() + patience, [this, alive = alive_, once] {
     if (std::exchange(once->over, true)) return;
     if (once->cancel) once->cancel();  // it would keep its channel, and land when nobody expects it
-    if (*alive) once->answer({kDeadlineExceeded, "no answer, and no end"}, *once->nothing);
+    if (!*alive) return;
+    tries_.erase(once);
+    once->answer({kDeadlineExceeded, "no answer, and no end"}, *once->nothing);
   });
   parts_.wire->ask(
       endpoint, call, request, std::move(response), options,
       [this, alive = alive_, once](const EtcdVerdict& verdict, EtcdMessage& body) {
         if (std::exchange(once->over, true) || !*alive) return;
+        tries_.erase(once);
         parts_.loop->cancel(once->end);
         once->answer(verdict, body);
       },

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -123,6 +124,8 @@ class EtcdLink {
   };
   using RequestPtr = std::shared_ptr<Record>;
 
+  struct Try;
+
   void submit(RequestPtr request);
   void pump();
   void send(const RequestPtr& request);
@@ -153,6 +156,7 @@ class EtcdLink {
   std::vector<Task> for_token_;
   std::deque<RequestPtr> queue_;
   std::size_t under_way_ = 0;
+  std::set<std::shared_ptr<Try>> tries_;
   int slow_ = 0;       // tries in a row that were not answered in time
   Time slow_since_{};  // those that were sent before count as one
   Time back_at_ = Time{} - std::chrono::seconds(1);

@@ -313,29 +313,6 @@ void EtcdSession::peek_now(const std::string& where, Answer<bool> busy) {
       });
 }
 
-void EtcdSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
-  const auto known = places_.find(nonce);
-  if (known == places_.end() || known->second->state != Place::State::there) {
-    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-      if (*alive) answer(false);
-    });
-    return;
-  }
-  const auto place = known->second;
-  look_at_all(place, static_cast<std::int64_t>(place->token),
-              [this, name, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
-                if (!result && transient(result.error())) {
-                  again([this, name, nonce, answer = std::move(answer)]() mutable {
-                    verify(name, nonce, std::move(answer));
-                  });
-                } else if (!result) {
-                  answer(result.error());
-                } else {
-                  answer(result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
-                }
-              });
-}
-
 // ---- leaving
 
 void EtcdSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {

@@ -99,6 +99,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   // Keys of one lease that are gone, while we ask whether the lease is.
   struct Bereaved {
     std::vector<std::pair<PlacePtr, WatchHandler>> places;
+    std::uint64_t question = 0;  // an earlier one's answer is not meant
     TimerId timer = TimerId::none;
   };
   // A key that nobody wants, and that a late transaction may still make.
@@ -125,7 +126,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
 
   // etcd_session_watch.cpp
   void own_key_gone(const PlacePtr& place, WatchHandler handler);
-  void bereaved(std::int64_t lease, bool lease_gone);
+  void bereaved(std::int64_t lease, std::uint64_t question, bool lease_gone);
 
   // etcd_session_line.cpp: opening, the lease, the end, keys that nobody wants
   void begin();
@@ -173,6 +174,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   std::unordered_map<Nonce, PlacePtr> places_;
   std::map<std::string, Abandoned> abandoned_;  // by key
   std::map<std::int64_t, Bereaved> bereaved_;   // by lease
+  std::uint64_t questions_ = 0;
   TimerId sweep_timer_ = TimerId::none;
   Time sweep_at_{};
   std::set<TimerId> retries_;

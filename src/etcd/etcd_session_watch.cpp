@@ -1,4 +1,5 @@
-// What an EtcdSession watches: its own keys, and whoever stands ahead of them.
+// Whether our keys are still there, and who stands ahead of them: what an EtcdSession watches, and
+// asks.
 #include "common/mutant.h"
 #include "etcd/etcd_path.h"
 #include "etcd/etcd_session.h"
@@ -24,8 +25,9 @@ void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
   auto& group = bereaved_[lease];
   group.places.emplace_back(place, std::move(handler));
   if (group.places.size() > 1) return;
-  group.timer =
-      loop().at(loop().now() + kOwnKeyPatience, [this, lease] { bereaved(lease, false); });
+  const std::uint64_t question = group.question = ++questions_;
+  group.timer = loop().at(loop().now() + kOwnKeyPatience,
+                          [this, lease, question] { bereaved(lease, question, false); });
   etcdpb::LeaseTimeToLiveRequest request;
   request.set_id(lease);
   EtcdHow how;
@@ -34,15 +36,17 @@ void EtcdSession::own_key_gone(const PlacePtr& place, WatchHandler handler) {
   how.timeout = kOwnKeyPatience;
   link_.ask<etcdpb::LeaseTimeToLiveResponse>(
       EtcdCall::lease_time_to_live, request, how,
-      [this, alive = alive_, lease](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) {
+      [this, alive = alive_, lease, question](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) {
         if (!*alive) return;
-        bereaved(lease, reply.ok() && reply.body.ttl() < 0);  // 0: less than a second is left
+        bereaved(lease, question,
+                 reply.ok() && reply.body.ttl() < 0);  // 0: less than a second is left
       });
 }
 
-void EtcdSession::bereaved(std::int64_t lease, bool lease_gone) {
-  auto group = bereaved_.extract(lease);
-  if (!group) return;  // the question was answered too late
+void EtcdSession::bereaved(std::int64_t lease, std::uint64_t question, bool lease_gone) {
+  const auto found = bereaved_.find(lease);
+  if (found == bereaved_.end() || found->second.question != question) return;  // too late
+  auto group = bereaved_.extract(found);
   loop().cancel(group.mapped().timer);
   const auto ours = [this](const PlacePtr& place) {
     const auto known = places_.find(place->nonce);
@@ -104,6 +108,29 @@ WatchId EtcdSession::watch(const LockName& name, const Ticket& ticket, const Wat
                           const bool believed = mutant(Mutant::compaction_is_gone) && news.gone;
                           handler(believed ? WatchEvent::gone : WatchEvent::look);
                         });
+}
+
+void EtcdSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+  const auto known = places_.find(nonce);
+  if (known == places_.end() || known->second->state != Place::State::there) {
+    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
+      if (*alive) answer(false);
+    });
+    return;
+  }
+  const auto place = known->second;
+  look_at_all(place, static_cast<std::int64_t>(place->token),
+              [this, name, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
+                if (!result && transient(result.error())) {
+                  again([this, name, nonce, answer = std::move(answer)]() mutable {
+                    verify(name, nonce, std::move(answer));
+                  });
+                } else if (!result) {
+                  answer(result.error());
+                } else {
+                  answer(result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
+                }
+              });
 }
 
 }  // namespace baton::internal

@@ -129,7 +129,8 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     }
     const auto watch =
         ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
-    if (pending_.erase(response.watch_id()) > 0) refresh_timer();
+    // Also the answer to one that is not wanted any more is a sign of life.
+    if (pending_.erase(response.watch_id()) > 0 || response.created()) refresh_timer();
     if (watch == nullptr) return;  // cancelled meanwhile
     if (response.canceled()) {
       cancelled(watch, response);

@@ -66,6 +66,23 @@ TEST_F(EtcdSlowGrantTest, LeaseIsRenewedBeforeAnybodyGetsIt) {
   EXPECT_EQ(leases->all().size(), 2u);
 }
 
+// The others have their turn when they would have had it.
+TEST_F(EtcdSlowGrantTest, RenewalOfOneAloneDoesNotPutOffThoseOfTheOthers) {
+  const auto first = leases->all()[0];
+  std::vector<Time> sent;
+  wire.swallow = [&](std::size_t, EtcdFlow flow, const EtcdMessage& message) {
+    if (flow == EtcdFlow::keep_alive &&
+        static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == first) {
+      sent.push_back(loop.now());
+    }
+    return false;
+  };
+  loop.advance(6s);
+  ASSERT_GE(sent.size(), 8u);
+  for (std::size_t i = 1; i < sent.size(); ++i) EXPECT_LE(sent[i] - sent[i - 1], 670ms);
+  EXPECT_EQ(wire.path(0).renewed, 0) << "nobody was taken for silent";
+}
+
 TEST_F(EtcdSlowGrantTest, LeaseThatIsOverByThenIsReplaced) {
   loop.advance(991ms);  // granted, and its keepalive is on its way
   ASSERT_EQ(got, 0);

@@ -115,6 +115,22 @@ TEST_F(EtcdLinkTest, LateAnswersOfADeadLinkAreNotHeard) {
   EXPECT_TRUE(heard->statuses.empty());
 }
 
+// Whoever waits for it asks the next session: it must not be kept until the question ends.
+TEST_F(EtcdLinkTest, QuestionsOfADeadLinkKeepNobody) {
+  make();
+  wire.silence(0);
+  const auto kept = std::make_shared<int>(0);
+  loop.step([&] {
+    link_->ask<etcdpb::RangeResponse>(EtcdCall::range, etcdpb::RangeRequest{}, {},
+                                      [kept](EtcdReply<etcdpb::RangeResponse>&) {});
+  });
+  loop.advance(5ms);
+  EXPECT_GT(kept.use_count(), 1);
+  loop.step([&] { link_.reset(); });
+  EXPECT_EQ(kept.use_count(), 1);
+  loop.advance(10s);
+}
+
 TEST_F(EtcdLinkTest, SilentStreamRenewsTheConnectionAndMovesOn) {
   make();
   loop.step([&] { link_->silent(0, "no answer"); });
