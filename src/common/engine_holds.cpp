@@ -105,7 +105,7 @@ void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
 
 void Engine::watch_own(const LockName& name, const Ticket& ticket, bool soon) {
   const Nonce nonce = *ticket.ours;
-  if (own_watches_.contains(nonce)) return;
+  if (own_watches_.contains(nonce) || mutant(Mutant::no_own_watch)) return;
   own_watches_[nonce] = session_->watch(name, ticket, {std::nullopt, soon},
                                         [this, nonce, epoch = epoch_](WatchEvent) {
                                           if (epoch != epoch_) return;
@@ -238,7 +238,7 @@ void Engine::run_backstop(const LockName& name) {
   auto group = groups_.find(name);
   if (group == groups_.end()) return;
   group->second.backstop = TimerId::none;
-  if (session_ == nullptr) return;
+  if (session_ == nullptr || mutant(Mutant::no_backstop)) return;
   // The first waiter is enough: the others stand behind a ticket of ours, or behind it.
   if (!group->second.waiting.empty()) {
     const auto first = group->second.waiting.begin()->second;

@@ -33,6 +33,8 @@ enum class Mutant {
   stray_txn_stays,       // etcd: nobody looks after a transaction that was given up
   valid_after_release,   // the store lets the next one in while we still believe
   refused_watch_waits,   // etcd: a watch that was refused for its token is waited on
+  no_backstop,           // nobody looks by itself: watches are believed to tell
+  no_own_watch,          // nobody watches his own ticket
   count_,
 };
 

@@ -101,10 +101,11 @@ void Simulation::check_all() {
         continue;
       }
       if (grant.was_invalid) fail("C9 valid again: " + std::to_string(token));
-      if (evicted_.contains(token)) continue;  // A3 does not hold: only the token protects
-      if (ended_sessions_.contains(grant.session) || store_->forced(token)) continue;
-      if (store_->broke_promise(token)) {
-        // A1 does not hold. Whoever is in touch with the store hears of it within a second.
+      // A3 does not hold, or A1: only the token protects. Whoever is in touch with the store hears
+      // of it within a second.
+      if (evicted_.contains(token) || ended_sessions_.contains(grant.session) ||
+          store_->forced(token) || store_->broke_promise(token)) {
+        if (!store_->broke_promise(token) && (rolled_back_ || watches_are_lost_)) continue;
         if (grant.broken_since == Time{}) grant.broken_since = now;
         if (now > grant.broken_since + 1200ms && calm(grant.client, grant.broken_since)) {
           fail("C7 a hold that the store took away is still valid: " + std::to_string(token));

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace baton::sim {
 
@@ -28,6 +29,14 @@ std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
     auto outcome = run_seed(seed, wish);
     if (outcome.failure.empty()) continue;
     caught = std::move(outcome.failure);
+    // It must be the bug that was caught, and not something that this seed shows without it.
+    const auto bug_on = std::exchange(internal::active_mutant, internal::Mutant::none);
+    const bool innocent = run_seed(seed, wish).failure.empty();
+    internal::active_mutant = bug_on;
+    if (!innocent) {
+      caught = "seed " + std::to_string(seed) + " fails without it";
+      return 0;
+    }
     return seed;
   }
   return 0;
@@ -57,8 +66,8 @@ int hunt_mutants(std::string_view only) {
     ++hunted;
     if (seeds == 0) {
       ++survivors;
-      std::printf("%-3s %-22s SURVIVED %llu\n", bug.number, bug.name,
-                  static_cast<unsigned long long>(kMost));
+      std::printf("%-3s %-22s SURVIVED %llu %s\n", bug.number, bug.name,
+                  static_cast<unsigned long long>(kMost), caught.c_str());
     } else {
       std::printf("%-3s %-22s caught on %s after %llu: %s\n", bug.number, bug.name,
                   store_name(bug.store), static_cast<unsigned long long>(seeds), caught.c_str());

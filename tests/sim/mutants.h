@@ -46,6 +46,8 @@ inline constexpr std::array kSeededBugs = {
     SeededBug{"stray_txn_stays", "M20", StoreKind::etcd},
     SeededBug{"valid_after_release", "M13", StoreKind::memory},
     SeededBug{"refused_watch_waits", "M21", StoreKind::etcd},
+    SeededBug{"no_backstop", "", StoreKind::etcd},
+    SeededBug{"no_own_watch", "", StoreKind::etcd},
 };
 static_assert(kSeededBugs.size() == static_cast<std::size_t>(internal::Mutant::count_));
 

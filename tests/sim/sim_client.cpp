@@ -76,6 +76,7 @@ void SimClient::hold_lost(const std::shared_ptr<Hold>& hold) {
 void SimClient::pause(bool suspend, Nanos span) {
   if (life_->paused) return;
   life_->paused = true;
+  ++life_->pauses;
   // Suspended: the machine's monotonic clock stands still, its boot clock does not.
   if (suspend) loop_->sim_clock().suspended_for(span);
   world_.after(span, [this, life = life_] {

@@ -58,6 +58,7 @@ inline Nanos delay_in(World& world, const Weather& weather) {
 struct Life {
   bool alive = true;
   bool paused = false;
+  int pauses = 0;            // so many so far
   std::deque<Task> waiting;  // what comes in while it is paused
 };
 

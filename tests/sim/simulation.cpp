@@ -49,6 +49,8 @@ Simulation::Simulation(std::uint64_t seed, const Wish& wish) : world_(seed) {
   store_ = make_store(wish.store, std::move(parts));
   rough_ = world_.chance(0.5);
   may_refuse_ = quirks.on(Quirk::zk_seq_sticky);
+  watches_are_lost_ = quirks.on(Quirk::etcd_watch_lost) || quirks.on(Quirk::etcd_future_revision) ||
+                      quirks.on(Quirk::zk_lagging_reads);
   for (std::uint64_t i = world_.pick(2, 5); i > 0; --i) {
     slots_.push_back(std::make_unique<Slot>());
     Weather& weather = slots_.back()->weather;
@@ -107,22 +109,29 @@ void Simulation::acquire(const std::shared_ptr<Actor>& actor) {
   const auto& lock = locks_[world_.pick(0, locks_.size() - 1)];
   const auto kind = world_.pick(0, 99);
   const bool once = kind < 15;
-  const auto sink = std::make_shared<Sink>([this, actor, &slot](Result<std::shared_ptr<Hold>> r) {
-    --slot.pending;
-    --pending_;
-    if (world_.chance(0.03)) {
-      think(actor);
-      return false;  // the caller has left
-    }
-    if (r) {
-      acquired(actor, *r);
-    } else {
-      world_.note("client " + std::to_string(actor->client->number()) +
-                  " not had: " + internal::make_errc_text(r.error()));
-      think(actor);
-    }
-    return true;
-  });
+  const auto due = std::make_shared<Time>(internal::kNever);
+  const auto sink = std::make_shared<Sink>(
+      [this, actor, &slot, due, pauses = actor->life->pauses](Result<std::shared_ptr<Hold>> r) {
+        --slot.pending;
+        --pending_;
+        // C10: a call with a timeout keeps it, whatever the network and the servers do.
+        const Time now = actor->client->loop_sim().now();
+        if (now > *due && now - *due > 50ms && actor->life->pauses == pauses) {
+          fail("C10 client " + std::to_string(actor->client->number()) + " was answered too late");
+        }
+        if (world_.chance(0.03)) {
+          think(actor);
+          return false;  // the caller has left
+        }
+        if (r) {
+          acquired(actor, *r);
+        } else {
+          world_.note("client " + std::to_string(actor->client->number()) +
+                      " not had: " + internal::make_errc_text(r.error()));
+          think(actor);
+        }
+        return true;
+      });
   auto attempt = std::make_shared<Attempt>(lock, once, sink);
   auto& loop = actor->client->loop_sim();
   attempt->started = loop.now();
@@ -132,6 +141,7 @@ void Simulation::acquire(const std::shared_ptr<Actor>& actor) {
   } else if (kind < 40) {
     attempt->deadline = loop.now() + world_.span(1ms, timeout_ * 2);
   }
+  *due = attempt->deadline;
   ++slot.pending;
   ++pending_;
   world_.note("client " + std::to_string(actor->client->number()) + " wants " + lock.text() +

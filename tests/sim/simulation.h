@@ -120,6 +120,7 @@ class Simulation final : public Witness {
     Time released{};
     int slow = 0;
   } calm_;
+  bool watches_are_lost_ = false;  // or late: whoever is evicted hears of it some time
   bool may_refuse_ = false;
   Outcome outcome_;
 };
