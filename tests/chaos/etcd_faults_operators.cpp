@@ -188,5 +188,43 @@ TEST_F(EtcdStores, AHoldIsLostWhenItsStoreIsWipedAndTheClientRecovers) {
   }
 }
 
+// A store that is full takes no new keys, and renews no lease less for it.
+TEST_F(EtcdStores, HoldsGoOnInAStoreThatIsFullAndJoinsWaitForRoom) {
+  test::EtcdOptions options;
+  options.flags = {"--quota-backend-bytes=4194304"};
+  test::EtcdCluster etcd(options);
+  auto client = connect_quietly(url(etcd.host(0)), kEtcdTtl, "holder");
+  auto other = connect_quietly(url(etcd.host(0)), kEtcdTtl, "other");
+  auto lock = client.mutex("job").acquire({.timeout = kLong});
+  auto next = std::async(std::launch::async,
+                         [&] { return other.mutex("job").acquire({.timeout = kLong}); });
+  ASSERT_TRUE(eventually("in line", [&] { return etcd.keys("/app/").size() == 2; }));
+  const std::string much(100'000, 'x');
+  bool full = false;
+  for (int i = 0; i < 100 && !full; ++i) {
+    full = etcd.etcdctl({"put", "filler", much}).code != 0;
+  }
+  ASSERT_TRUE(full);
+  auto late = std::async(std::launch::async,
+                         [&] { return other.mutex("free").acquire({.timeout = kLong}); });
+  EXPECT_TRUE(wait_until({}, 2 * kEtcdTtl));
+  lock.verify(kLong);
+  EXPECT_NE(late.wait_for(0s), std::future_status::ready) << "in a store that takes no keys";
+  EXPECT_EQ(client.list(), std::vector<std::string>{"job"});
+  lock.release(kLong);  // frees room
+  auto second = next.get();
+  EXPECT_GT(second.token(), lock.token());
+  etcd.compact();
+  etcd.defragment(0);
+  const auto disarmed = etcd.etcdctl({"alarm", "disarm"});
+  EXPECT_EQ(disarmed.code, 0) << disarmed.err;
+  auto third = late.get();
+  third.verify(kLong);
+  second.verify(kLong);
+  third.release(kLong);
+  second.release(kLong);
+  EXPECT_TRUE(eventually("no keys are left", [&] { return etcd.keys("/app/").empty(); }));
+}
+
 }  // namespace
 }  // namespace baton::chaos
