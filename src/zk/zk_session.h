@@ -120,6 +120,7 @@ class ZkSession final : public Session, private ZkLineListener {
   Time apart_;  // no server had heard of us then, or not since the last disconnect
   std::optional<Time> apart_candidate_;  // it seemed so, but wait
   TimerId apart_timer_ = TimerId::none;
+  Time disconnected_at_{};
   SessionListener& listener_;
   Answer<Done> opened_;
   std::shared_ptr<LeaseView> lease_;

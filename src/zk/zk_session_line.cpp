@@ -12,6 +12,12 @@ namespace {
 constexpr milliseconds kReconnect{2'000};
 constexpr milliseconds kRetry{200};
 constexpr milliseconds kApart{50};
+// So long no server has taken us back, or this many timeouts: the session is given up for a new
+// one. Servers that were wiped, or set back, refuse whoever has seen more than they have, and never
+// say that its session is over; and the C client does not forget what it has seen. Long enough for
+// restarts and elections: who waits keeps his place through those.
+constexpr milliseconds kForlorn{60'000};
+constexpr int kForlornTimeouts = 6;
 }  // namespace
 
 // A session without nodes, for watches beyond the budget of one.
@@ -112,6 +118,12 @@ void ZkSession::watch_apart() {
   parts_.loop->cancel(apart_timer_);
   if (line_ == nullptr || connected_ || closing_) return;
   const Time now = parts_.loop->now();
+  const auto longest = std::max(kForlorn, connection_.timeout * kForlornTimeouts);
+  if (heartbeat_ != nullptr && now - disconnected_at_ > longest) {
+    over(Errc::session_expired, "no server has taken the session back for " +
+                                    std::to_string(longest.count() / 1000) + " s");
+    return;
+  }
   // Twice in a row: then the older one is true. The C client says "connecting" for a moment longer
   // than it should.
   if (line_->surely_apart()) {
@@ -125,6 +137,7 @@ void ZkSession::watch_apart() {
 
 void ZkSession::line_disconnected() {
   connected_ = false;
+  disconnected_at_ = parts_.loop->now();
   watch_apart();
   outbox_.disconnected();
   if (heartbeat_ != nullptr) heartbeat_->disconnected();

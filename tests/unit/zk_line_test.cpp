@@ -226,6 +226,26 @@ TEST_F(ZkLineTest, DestroyedSessionAnswersNothing) {
 
 // ---- the lease
 
+// Servers that were set back refuse whoever has seen more than they have, for ever.
+TEST_F(ZkLineTest, SessionThatNobodyTakesBackIsGivenUpInTheEnd) {
+  FakeZkClient ann(zk);
+  ann.wire().cut();
+  loop.advance(59s);
+  EXPECT_TRUE(ann.ended.empty()) << "an outage: who waits keeps his place";
+  ann.wire().connect();
+  ann.wire().settle();
+  ann.wire().cut();
+  loop.advance(59s);
+  EXPECT_TRUE(ann.ended.empty()) << "counted from the last time";
+  loop.advance(2s);
+  ASSERT_EQ(ann.ended.size(), 1u);
+  EXPECT_EQ(ann.ended[0].first, make_error_code(Errc::session_expired));
+  EXPECT_FALSE(ann.wire().line_alive()) << "the next session begins with nothing seen";
+  EXPECT_TRUE(ann.session().lease()->ended());
+  loop.advance(200s);
+  EXPECT_EQ(ann.ended.size(), 1u);
+}
+
 TEST_F(ZkLineTest, LeaseIsExtendedByHeartbeatsWhileAnythingIsHeld) {
   FakeZkClient ann(zk);
   ann.settled(ann.join(1));
