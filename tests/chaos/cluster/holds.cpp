@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 
 namespace baton::chaos {
 namespace {
@@ -82,10 +83,13 @@ void add_to(Entry& entry, const Record& record) {
     case Kind::present:
       if (record.until.count() != 0) earliest(entry.seen, record.until);
       latest(entry.present, record.at);
+      if (!entry.first_gone) latest(entry.before_gone, record.at);
+      if (entry.first_gone && !entry.back) entry.back = record.at;
       entry.gone.reset();  // an entry does not come back: the reading that missed it was stale
       break;
     case Kind::gone:
       if (!entry.gone) entry.gone = record.at;
+      if (!entry.first_gone) entry.first_gone = record.at;
       break;
     case Kind::evicted:
       earliest(entry.evicted, record.at);
@@ -105,7 +109,7 @@ Time Life::paused_between(Time from, Time to) const {
   return sum;
 }
 
-Index::Index(const std::vector<Record>& records) {
+Index::Index(const std::vector<Record>& records, bool servers_may_forget) {
   if (!records.empty()) {
     begin = records.front().at;
     end = records.back().at;
@@ -144,6 +148,7 @@ Index::Index(const std::vector<Record>& records) {
         break;
     }
   }
+  if (servers_may_forget) find_holes();
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i].first_valid) grants[holds[i].lock].push_back(i);
   }
@@ -151,6 +156,40 @@ Index::Index(const std::vector<Record>& records) {
     std::sort(list.begin(), list.end(), [this](std::size_t a, std::size_t b) {
       return *holds[a].first_valid < *holds[b].first_valid;
     });
+  }
+}
+
+void Index::find_holes() {
+  constexpr int kSeveral =
+      2;  // one alone may be a removal that was lost, and a reading that was old
+  std::set<std::pair<std::uint32_t, std::uint64_t>> let_go;
+  for (const Hold& hold : holds) {
+    const auto found = entries.find({hold.lock, hold.token});
+    if (found == entries.end() || !found->second.first_gone) continue;
+    const Moment over = earlier(earlier(hold.release, hold.lost), life(hold.client).killed);
+    if (over && *over <= *found->second.first_gone) let_go.insert(found->first);
+  }
+  struct Reading {
+    int let_go = 0;
+    std::vector<Entry*> back;
+  };
+  std::map<Time, Reading> readings;
+  for (auto& [key, entry] : entries) {
+    if (!entry.back) continue;
+    Reading& reading = readings[*entry.back];
+    reading.let_go += let_go.contains(key) ? 1 : 0;
+    reading.back.push_back(&entry);
+  }
+  for (auto& [at, reading] : readings) {
+    if (reading.let_go < kSeveral) continue;
+    Hole hole{at, at, reading.back.size()};
+    for (Entry* entry : reading.back) {
+      hole.from = std::min(hole.from, *entry->first_gone);
+      // What is there again proves nothing about the time before.
+      entry->present = entry->before_gone;
+      entry->gone = entry->first_gone;
+    }
+    holes.push_back(hole);
   }
 }
 

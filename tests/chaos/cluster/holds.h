@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,17 @@ struct Entry {
   Moment present;  // was there, not before this moment
   Moment gone;     // was not there any more
   Moment evicted;  // somebody began to remove it
+
+  // A reading without it, the last one before that, and the next one that shows it again.
+  Moment first_gone, before_gone, back;
+};
+
+// Entries whose owners had let go of them, and that had been seen gone, are there again, several in
+// one reading: a server has lost what was committed. It may have been wrong from the first of them
+// being seen gone until that reading.
+struct Hole {
+  Time from{}, to{};
+  std::size_t entries = 0;
 };
 
 struct Life {
@@ -47,13 +59,15 @@ struct Life {
 };
 
 struct Index {
-  explicit Index(const std::vector<Record>& records);
+  // servers_may_forget: a store whose servers have a bug that makes holes.
+  explicit Index(const std::vector<Record>& records, bool servers_may_forget = false);
 
   std::vector<Hold> holds;  // in the order in which they were asked for
   // Those proven valid at least once, by lock: numbers in `holds`, by the first proof.
   std::map<std::uint32_t, std::vector<std::size_t>> grants;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Entry> entries;  // by lock and token
   std::map<std::uint32_t, Life> lives;
+  std::vector<Hole> holes;
   Time begin{}, end{};
   Moment calm;
 
@@ -62,6 +76,9 @@ struct Index {
   const Life& life(std::uint32_t client) const;
   std::string when(Time at) const;  // "at 12.345 s" since the beginning
   std::string who(const Hold& hold) const;
+
+ private:
+  void find_holes();
 };
 
 // Collects what the checkers object to.
@@ -73,6 +90,8 @@ class Bench {
   // bereft: who could be excused, if a bug of the store has taken its entry away. An entry that the
   // store still had when its owner released it was not taken.
   void object(Checker checker, Time at, const std::string& words, const Hold* bereft = nullptr);
+
+  void excuse(Checker checker, std::string_view issue, const std::string& words);
 
   const std::vector<Record>& records;
   const Index& index;

@@ -63,7 +63,8 @@ struct Allowance {
   std::string_view store;  // how JudgeOptions::store begins
   std::string_view issue;
   Checker checker;
-  std::string_view fault;  // how the fault's text begins
+  std::string_view fault;  // how the fault's text begins; "": a server that has lost what was
+                           // committed, which the readings themselves prove (Hole)
   std::chrono::milliseconds after;
 };
 const std::vector<Allowance>& known_bugs();  // allowances.cpp has all of them
