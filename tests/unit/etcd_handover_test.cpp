@@ -200,6 +200,27 @@ TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughNobodyAnswers) {
   EXPECT_EQ(*own, 1) << "and once";
 }
 
+// Nor while it must prove first who it is, and nobody listens.
+TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughItsTokenHasRunOut) {
+  FakeEtcd store{loop, 3};
+  store.require_users();
+  FakeEtcdClient::Setup setup;
+  setup.user = "app";
+  FakeEtcdClient user(store, setup);
+  const auto place = user.settled(user.join(1));
+  ASSERT_TRUE(place->ok());
+  const auto own = user.watch(place->value().view.tickets.at(0));
+  user.pass(200ms);
+  store.expire_tokens();
+  user.wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::authenticate ? lost_answer() : FakeFate{};
+  };
+  store.remove(user.keys().at(0));
+  user.pass(350ms);
+  EXPECT_TRUE(place->value().sign->evicted());
+  EXPECT_EQ(*own, 1);
+}
+
 TEST_F(EtcdHandoverTest, MemberThatLagsGrantsLateButNeverWrongly) {
   // ann's entry goes, and bob's, too; the member that bob follows knows of neither.
   etcd.lag(0);
