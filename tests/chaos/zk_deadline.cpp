@@ -23,7 +23,7 @@ TEST_F(ZkDeadline, AHolderOnAFollowerThatIsCutOffSilentlyStopsBelievingFirst) {
     setting.victim = zk().a_follower();
     setting.majority = zk().host(leader);
     setting.naive = true;
-    setting.cut = [&] {
+    setting.cut = [&](const Longest&) {
       wait_for_phase(phase(run), kTick);
       zk().link(leader, setting.victim).blackhole();
     };
@@ -37,7 +37,7 @@ TEST_F(ZkDeadline, AHolderOnALeaderThatIsCutOffSilentlyStopsBelievingFirst) {
     Setting setting;
     setting.victim = zk().leader();
     setting.majority = all_but(setting.victim);
-    setting.cut = [&] {
+    setting.cut = [&](const Longest&) {
       wait_for_phase(phase(run), kTick);
       zk().isolate(setting.victim);
     };
@@ -52,7 +52,7 @@ TEST_F(ZkDeadline, AHolderOnALeaderWhoseConnectionsAreResetStopsBelievingFirst) 
     Setting setting;
     setting.victim = zk().leader();
     setting.majority = all_but(setting.victim);
-    setting.cut = [&] {
+    setting.cut = [&](const Longest&) {
       wait_for_phase(phase(run), kTick);
       for (int i = 0; i < zk().size(); ++i) {
         if (i == setting.victim) continue;
@@ -78,7 +78,7 @@ TEST_F(ZkDeadline, AHolderOnALeaderThatIsReplacedWithoutItsKnowledgeStopsBelievi
     Setting setting;
     setting.victim = zk().leader();
     setting.majority = all_but(setting.victim);
-    setting.cut = [&] {
+    setting.cut = [&](const Longest&) {
       wait_for_phase(phase(run), kTick);
       zk().isolate(setting.victim);
       for (int i = 0; i < zk().size(); ++i) {

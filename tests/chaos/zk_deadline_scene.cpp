@@ -186,7 +186,13 @@ void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
   }
 
   auto watch = std::make_unique<Trial>(believers, setting.majority);
-  setting.cut();
+  setting.cut([&] {
+    nanoseconds longest{};
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      longest = std::max(longest, believers[i].belief().value_or(0ns));
+    }
+    return longest;
+  });
   const nanoseconds cut = boot_now();
   ASSERT_TRUE(eventually(
       "all nodes gone", [&] { return watch->all_gone(); }, 60s));

@@ -19,6 +19,9 @@ inline constexpr std::chrono::milliseconds kHeartbeat = kTimeout / 8;
 // A leader asks its followers this often who is alive, and counts sessions from their answers on.
 inline constexpr std::chrono::milliseconds kPing = kTick / 2;
 
+// For how much longer the last of the holders would believe if nobody heard anything more.
+using Longest = std::function<nanoseconds()>;
+
 // What a scenario does, and to whom.
 struct Setting {
   int victim = 0;        // the holders know this server only
@@ -28,7 +31,7 @@ struct Setting {
   // spread evenly.
   std::function<std::chrono::milliseconds(int holder)> heartbeats;
   std::function<void()> before;  // nobody has connected yet
-  std::function<void()> cut;
+  std::function<void(const Longest&)> cut;
   bool naive = false;   // with somebody who trusts his connection
   bool stalls = false;  // first; who loses his lock in the stall gives it up by himself
 };
