@@ -158,6 +158,14 @@ void ZkEnsemble::restart(int i) {
   start(i);
 }
 
+void ZkEnsemble::rebuild(int i) {
+  kill(i);
+  wait_synced();  // the others, before this one has a vote again
+  std::filesystem::remove_all(at(i).dir / "data/version-2");
+  start(i);
+  wait_synced();
+}
+
 void ZkEnsemble::pause(int i) { at(i).process->pause(); }
 void ZkEnsemble::resume(int i) { at(i).process->resume(); }
 

@@ -73,6 +73,8 @@ class ZkEnsemble {
   // first of several without which there is no quorum.
   void start(int i, bool wait = true);
   void restart(int i);  // kill() and start()
+  // Starts again with an empty disk, and returns when it has what the others have. All must be up.
+  void rebuild(int i);
   void pause(int i);   // SIGSTOP; returns when it is stopped. Its kernel still accepts connections.
   void resume(int i);  // SIGCONT
   bool running(int i) const { return at(i).process->running(); }  // paused counts

@@ -1,5 +1,7 @@
 #include "chaos/cluster/cluster.h"
 
+#include <stdexcept>
+
 namespace baton::chaos {
 
 std::string Cluster::url(const std::vector<std::uint16_t>& ports) const {
@@ -9,6 +11,8 @@ std::string Cluster::url(const std::vector<std::uint16_t>& ports) const {
   }
   return scheme() + "://" + hosts + root();
 }
+
+void Cluster::rebuild(int) { throw std::logic_error("these servers never stray"); }
 
 std::uint32_t client_in(const std::string& data) {
   const auto at = data.find("chaos");

@@ -23,6 +23,12 @@ struct InLine {
   std::int64_t session = 0;  // that it goes with: of ZooKeeper, or the lease
 };
 
+// A server that has not all that was committed, or has what was removed.
+struct Stray {
+  int server = 0;
+  std::chrono::nanoseconds since{};  // not before this; boot clock
+};
+
 // Three servers with proxies between them. Servers are numbered from 0; what the calls do is said
 // at ZkEnsemble and EtcdCluster. From any thread.
 class Cluster {
@@ -59,6 +65,11 @@ class Cluster {
   virtual bool remove(const InLine& entry) = 0;
   virtual bool remove_directory(std::uint32_t lock) = 0;  // when it is empty
   virtual bool end_session(const InLine& entry) = 0;
+  // Servers that have noticed it themselves by now, and still stray. One thread calls, again and
+  // again.
+  virtual std::vector<Stray> strays() { return {}; }
+  // Throws away what the server has, and returns when it has what the others have. All must be up.
+  virtual void rebuild(int i);
   // What is in the store that should not be when all clients are closed.
   virtual std::vector<std::string> leftovers() = 0;
 

@@ -1,12 +1,14 @@
 // ZooKeeper as a cluster of a run of chaos.
 #include "chaos/cluster/cluster.h"
 #include "chaos/cluster/contender.h"
+#include "chaos/cluster/zk_audit.h"
 #include "support/zk_server.h"
 #include "support/zk_test_client.h"
 
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -39,13 +41,14 @@ class Eyes {
   Eyes(const Eyes&) = delete;
   Eyes& operator=(const Eyes&) = delete;
 
-  // A write that changes nothing. A leader that was cut off answers a sync alone, but not this.
+  // A write that nobody sees. A leader that was cut off answers a sync alone, but not this; and
+  // servers compare their data with each (ZkAudit).
   void catch_up() {
     if (expired()) {
       ::zookeeper_close(std::exchange(handle_, nullptr));
       open();
     }
-    expect(::zoo_delete(handle_, "/chaos-nothing", -1), "a write");
+    expect(::zoo_set(handle_, "/", "", 0, -1), "a write");
   }
   std::vector<std::string> children(const std::string& path) {
     String_vector names{};
@@ -137,6 +140,9 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
     return static_cast<bool>(servers_->end_session(entry.session));
   }
 
+  std::vector<Stray> strays() override { return audit_.look(); }
+  void rebuild(int i) override { servers_->rebuild(i); }
+
   std::vector<std::string> leftovers() override {
     const std::lock_guard guard(mutex_);
     eyes_.reset();  // a session of our own
@@ -168,6 +174,7 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
     return name.substr(name.size() - std::min<std::size_t>(name.size(), 10));
   }
 
+  ZkAudit audit_{*servers_};
   std::mutex mutex_;
   std::unique_ptr<Eyes> eyes_;
   std::map<std::string, InLine> known_;

@@ -44,6 +44,8 @@ enum class Kind {
   gone,      // and was not any more: `at` after the answer had come. Only for entries seen present.
   evicted,   // an operator took the entry with `token` out, or its session; `at` before it was done
   calm,      // from here on no faults: everybody must go on
+  stray,     // the server `value` has noticed that it has not what was committed, since `until`
+  mended,    // and was given it
   leftover,  // after all clients were closed: text names what is still in the store
 };
 

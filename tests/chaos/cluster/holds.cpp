@@ -134,6 +134,14 @@ Index::Index(const std::vector<Record>& records, bool servers_may_forget) {
       case Kind::calm:
         earliest(calm, record.at);
         break;
+      case Kind::stray:
+        astray.push_back({record.value, record.until, record.at, Time::max()});
+        break;
+      case Kind::mended:
+        for (Astray& each : astray) {
+          if (each.server == record.value) each.to = std::min(each.to, record.at);
+        }
+        break;
       case Kind::present:
       case Kind::gone:
       case Kind::evicted:
@@ -160,8 +168,13 @@ Index::Index(const std::vector<Record>& records, bool servers_may_forget) {
 }
 
 void Index::find_holes() {
-  constexpr int kSeveral =
-      2;  // one alone may be a removal that was lost, and a reading that was old
+  // One alone may be a removal that was lost, and a reading that was old.
+  const auto enough = [this](Time at) {
+    const bool known = std::any_of(astray.begin(), astray.end(), [at](const Astray& each) {
+      return each.from <= at && at <= each.to;
+    });
+    return known ? 1 : 2;
+  };
   std::set<std::pair<std::uint32_t, std::uint64_t>> let_go;
   for (const Hold& hold : holds) {
     const auto found = entries.find({hold.lock, hold.token});
@@ -181,7 +194,7 @@ void Index::find_holes() {
     reading.back.push_back(&entry);
   }
   for (auto& [at, reading] : readings) {
-    if (reading.let_go < kSeveral) continue;
+    if (reading.let_go < enough(at)) continue;
     Hole hole{at, at, reading.back.size()};
     for (Entry* entry : reading.back) {
       hole.from = std::min(hole.from, *entry->first_gone);

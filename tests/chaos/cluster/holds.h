@@ -44,11 +44,17 @@ struct Entry {
 };
 
 // Entries whose owners had let go of them, and that had been seen gone, are there again, several in
-// one reading: a server has lost what was committed. It may have been wrong from the first of them
-// being seen gone until that reading.
+// one reading, or one while a server is known to be astray: a server has lost what was committed.
+// It may have been wrong from the first of them being seen gone until that reading.
 struct Hole {
   Time from{}, to{};
   std::size_t entries = 0;
+};
+
+// A server that had not what was committed, by its own word.
+struct Astray {
+  std::uint64_t server = 0;
+  Time from{}, known{}, to{};
 };
 
 struct Life {
@@ -68,6 +74,7 @@ struct Index {
   std::map<std::pair<std::uint32_t, std::uint64_t>, Entry> entries;  // by lock and token
   std::map<std::uint32_t, Life> lives;
   std::vector<Hole> holes;
+  std::vector<Astray> astray;
   Time begin{}, end{};
   Moment calm;
 

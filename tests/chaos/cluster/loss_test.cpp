@@ -196,13 +196,17 @@ TEST(Holes, AreProvenByEntriesThatComeBackTogether) {
   expect_only(a_server_that_forgets(2).verdict(options), Checker::fifo, 2);
 }
 
-TEST(Holes, ExcuseThoseWhomTheServerTold) {
+// One more is told at 601 that its entry is not there, which a reading shows too.
+Story and_one_is_told(Story story) {
   const Part told{4, 1, 400, 0};
-  Story story = a_server_that_forgets(2);
   story.client(told, 500, Kind::asked).client(told, 510, Kind::granted);
   story.client(told, 510, Kind::valid, 900).client(told, 600, Kind::valid, 900);
   story.client(told, 601, Kind::lost, -1, code(Errc::evicted));
-  story.present(550, told).gone(610, told);
+  return story.present(550, told).gone(610, told);
+}
+
+TEST(Holes, ExcuseThoseWhomTheServerTold) {
+  const Story story = and_one_is_told(a_server_that_forgets(2));
   JudgeOptions options;
   for (const char* store : {"zk", "etcd 3.4.23"}) {
     options.store = store;
@@ -210,6 +214,48 @@ TEST(Holes, ExcuseThoseWhomTheServerTold) {
     EXPECT_EQ(found.violations, options.store == "zk" ? 0U : 1U);
     EXPECT_EQ(found.excused, options.store == "zk" ? 1U : 0U);
   }
+}
+
+// Server 2, which began at `began`, noticed at `noticed` that it was wrong.
+Story& strays(Story& story, std::int64_t began, std::int64_t noticed) {
+  return story.driver(noticed, Kind::stray, {}, 2, {}, began);
+}
+
+TEST(Strays, ExcuseThoseWhomTheyToldFromTheirStartUntilTheyAreMended) {
+  JudgeOptions options;
+  options.store = "zk";
+  const auto early_loss = [&](const Story& story) {
+    const auto found = story.verdict(options).of(Checker::early_loss);
+    EXPECT_EQ(found.violations + found.excused, 1U);
+    return found.violations;
+  };
+  EXPECT_EQ(early_loss(and_one_is_told({})), 1U);
+  Story known = and_one_is_told({});
+  strays(known, 100, 2000);
+  EXPECT_EQ(early_loss(known), 0U);
+  EXPECT_EQ(known.verdict(options).of(Checker::fifo).excused, 1U);  // told of
+  Story mended = and_one_is_told({});
+  strays(mended, 100, 300).driver(400, Kind::mended, {}, 2);
+  EXPECT_EQ(early_loss(mended), 0U);  // the word of it may come later
+  Story later = and_one_is_told({});
+  strays(later, 700, 900).driver(1000, Kind::mended, {}, 2);
+  EXPECT_EQ(early_loss(later), 1U);
+  Story long_ago = and_one_is_told({});
+  strays(long_ago, -9000, -8000).driver(-7000, Kind::mended, {}, 2);
+  EXPECT_EQ(early_loss(long_ago), 1U);
+  options.store = "etcd 3.4.23";
+  EXPECT_EQ(early_loss(known), 1U);
+}
+
+TEST(Strays, MakeOneEntryThatComesBackAHole) {
+  JudgeOptions options;
+  options.store = "zk";
+  Story known = a_server_that_forgets(1);
+  strays(known, 900, 1200).driver(1300, Kind::mended, {}, 2);
+  expect_fine(known.verdict(options));
+  Story later = a_server_that_forgets(1);
+  strays(later, 1050, 1200).driver(1300, Kind::mended, {}, 2);
+  expect_only(later.verdict(options), Checker::fifo);
 }
 
 TEST(Measures, OfMarginsCountFromTheEndOfBelief) {

@@ -52,8 +52,7 @@ void problem(Scene& scene, const std::exception& error) {
 }  // namespace
 
 void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed,
-                  std::chrono::milliseconds every, const std::function<void()>& repair,
-                  const std::stop_token& stop) {
+                  std::chrono::milliseconds every, const Care& care, const std::stop_token& stop) {
   std::mt19937_64 random(seed);
   std::mutex mine;
   std::condition_variable_any waiting;
@@ -71,11 +70,12 @@ void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed
     draw.percent = static_cast<int>(random() % 101);
     const auto gap = every * (50 + random() % 101) / 100;
     try {
+      care.upkeep();
       kinds[next++](scene, draw);
     } catch (const std::exception& error) {
       problem(scene, error);
       try {
-        repair();
+        care.repair();
       } catch (const std::exception& again) {
         problem(scene, again);
         return;

@@ -70,10 +70,13 @@ std::vector<FaultKind> server_faults(const std::string& scheme);
 // Breaks one thing after the other: all kinds once in an order that the seed decides, then again in
 // another one. Two of them at work make faults that overlap. `every`: between the end of a fault
 // and the next one, about; kinds of less length come more often by that.
-// If one fails, `repair` puts right what it left.
+// `upkeep` comes before each. If it or a fault fails, `repair` puts right what was left.
+struct Care {
+  std::function<void()> upkeep;
+  std::function<void()> repair;
+};
 void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed,
-                  std::chrono::milliseconds every, const std::function<void()>& repair,
-                  const std::stop_token& stop);
+                  std::chrono::milliseconds every, const Care& care, const std::stop_token& stop);
 
 // How long a fault lasts.
 void pass(std::chrono::milliseconds time);

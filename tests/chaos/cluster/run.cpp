@@ -1,5 +1,6 @@
 #include "chaos/cluster/run.h"
 
+#include "chaos/cluster/auditor.h"
 #include "chaos/cluster/contender.h"
 #include "chaos/cluster/controls.h"
 #include "chaos/cluster/crew.h"
@@ -62,7 +63,7 @@ void heal_servers(Cluster& cluster) {
   cluster.wait_synced();
 }
 
-void break_all(Scene& scene, const RunPlan& plan) {
+void break_all(Scene& scene, Auditor& auditor, const RunPlan& plan) {
   if (!plan.control.empty() && !missing_in(plan.control).needs_pauses()) {
     pass(kUnbroken);
     return;
@@ -78,7 +79,8 @@ void break_all(Scene& scene, const RunPlan& plan) {
     servers = std::jthread([&] {
       break_things(
           scene, server_faults(scene.cluster.scheme()), plan.seed * 2, plan.every,
-          [&] { heal_servers(scene.cluster); }, stop.get_token());
+          {.upkeep = [&] { auditor.mend(); }, .repair = [&] { heal_servers(scene.cluster); }},
+          stop.get_token());
     });
   }
   const std::jthread timer([&](const std::stop_token& done) {
@@ -86,8 +88,8 @@ void break_all(Scene& scene, const RunPlan& plan) {
     while (watch.elapsed() < plan.time && !done.stop_requested()) pass(10ms);
     stop.request_stop();
   });
-  break_things(
-      scene, clients, plan.seed * 2 + 1, plan.every, [&] { scene.crew.heal(); }, stop.get_token());
+  break_things(scene, clients, plan.seed * 2 + 1, plan.every,
+               {.upkeep = [] {}, .repair = [&] { scene.crew.heal(); }}, stop.get_token());
 }
 
 void look_for_leftovers(Cluster& cluster, const HistoryWriter& history) {
@@ -119,6 +121,7 @@ RunResult run_chaos(Cluster& cluster, const RunPlan& plan) {
   const HistoryWriter history(plan.directory + "/driver.history", 0);
   const Sleeper sleeper;
   Observer observer(cluster, history, plan.locks);
+  Auditor auditor(cluster, history);
   Crew crew({.worker = plan.worker,
              .clock_library = plan.clock_library,
              .directory = plan.directory,
@@ -135,9 +138,10 @@ RunResult run_chaos(Cluster& cluster, const RunPlan& plan) {
               .locks = plan.locks};
   RunResult result;
   try {
-    break_all(scene, plan);
+    break_all(scene, auditor, plan);
     crew.heal();
     heal_servers(cluster);
+    auditor.settle();
     write(history, Kind::calm);
     pass(plan.calm);
   } catch (const std::exception& error) {

@@ -48,11 +48,15 @@ Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions&
   }
   for (const Allowance& allowance : options.allowances) {
     if (!options.store.starts_with(allowance.store)) continue;
-    for (const Hole& hole : index.holes) {
-      if (!allowance.fault.empty()) break;
-      windows_.push_back({&allowance, hole.from, hole.to + allowance.after});
+    if (allowance.fault.empty()) {
+      for (const Hole& hole : index.holes) {
+        windows_.push_back({&allowance, hole.from, hole.to + allowance.after});
+      }
+      for (const Astray& each : index.astray) {
+        windows_.push_back({&allowance, each.from, std::min(each.to, index.end) + allowance.after});
+      }
+      continue;
     }
-    if (allowance.fault.empty()) continue;
     for (const Record& record : records) {
       if (record.kind != Kind::fault || !record.text.starts_with(allowance.fault)) continue;
       const auto end = healed.find(record.op);
@@ -98,6 +102,13 @@ Verdict judge(const std::vector<Record>& records, const JudgeOptions& options) {
     bench.excuse(Checker::fifo, "ZOOKEEPER-4785",
                  "a server showed " + std::to_string(hole.entries) + " entries " +
                      index.when(hole.to) + " that were gone, the first " + index.when(hole.from));
+  }
+  for (const Astray& each : index.astray) {
+    bench.excuse(Checker::fifo, "ZOOKEEPER-4785",
+                 "server " + std::to_string(each.server) + " noticed " + index.when(each.known) +
+                     " that it had not what was committed; it had begun " + index.when(each.from) +
+                     (each.to == Time::max() ? " and was not rebuilt"
+                                             : " and was rebuilt by " + index.when(each.to)));
   }
   check_form(bench);
   check_overlap(bench);

@@ -64,7 +64,8 @@ struct Allowance {
   std::string_view issue;
   Checker checker;
   std::string_view fault;  // how the fault's text begins; "": a server that has lost what was
-                           // committed, which the readings themselves prove (Hole)
+                           // committed, by its own word (Astray), or as the
+                           // readings themselves prove (Hole)
   std::chrono::milliseconds after;
 };
 const std::vector<Allowance>& known_bugs();  // allowances.cpp has all of them
