@@ -113,7 +113,8 @@ void check_register(Bench& bench) {
     // The register did what it should: somebody newer had written while this one was valid.
     bench.object(Checker::overlap, found->second->at,
                  words(bench, *found->second) + " and was refused, though valid " +
-                     index.when(*hold.last_valid));
+                     index.when(*hold.last_valid),
+                 &hold);
   }
 }
 

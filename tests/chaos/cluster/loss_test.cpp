@@ -96,6 +96,21 @@ TEST(Allowances, ExcuseOneCheckerInTheWindowOfTheFaultAndTellOfIt) {
   EXPECT_NE(verdict.of(Checker::early_loss).first.at(0).find("etcd#15247"), std::string::npos);
 }
 
+// The register refused it because of somebody newer: the same two that were valid at once.
+TEST(Allowances, ExcuseAWriteThatTheRegisterRefused) {
+  JudgeOptions options;
+  Story story = a_revoked_lease().driver(150, Kind::healed, {0, 7, 0, 0});
+  story.client(kFirst, 250, Kind::read, -1, 0).client(kFirst, 251, Kind::wrote, -1, 1);
+  story.client(kFirst, 252, Kind::valid, 500);
+  for (const char* store : {"etcd 3.4.23", "etcd 3.5.9"}) {
+    options.store = store;
+    const auto verdict = story.verdict(options);
+    const std::size_t known = options.store == "etcd 3.4.23" ? 1 : 0;
+    EXPECT_EQ(verdict.of(Checker::overlap).excused, known);
+    EXPECT_EQ(verdict.of(Checker::overlap).violations, 1 - known);
+  }
+}
+
 TEST(Allowances, ExcuseNothingInOtherVersionsStoresOrTimes) {
   for (const char* store : {"etcd 3.5.9", "zk", ""}) {
     JudgeOptions options;
