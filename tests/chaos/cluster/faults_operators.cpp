@@ -54,16 +54,18 @@ std::vector<InLine> line_of(Scene& scene, std::uint32_t lock) {
   return all;
 }
 
-// Servers that fail meanwhile are no news here: asked again.
+// Servers that fail meanwhile are no news here: asked again, for longer than any fault lasts.
 template <class F>
 void patiently(F step) {
-  for (int i = 0;; ++i) {
+  constexpr auto kPatience = 40s;
+  const test::Stopwatch watch;
+  for (;;) {
     try {
       if (step()) return;
     } catch (const std::exception&) {
-      if (i >= 100) throw;
+      if (watch.elapsed() >= kPatience) throw;
     }
-    if (i >= 200) throw std::runtime_error("an operator has given up");
+    if (watch.elapsed() >= kPatience) throw std::runtime_error("an operator has given up");
     pass(50ms);
   }
 }
