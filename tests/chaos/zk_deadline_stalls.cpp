@@ -5,6 +5,8 @@
 // is older than the answers its client gets; how old at most is what the deadline is made of.
 #include "chaos/zk_deadline_scene.h"
 
+#include "support/boot_clock.h"
+
 #include <thread>
 
 namespace baton::chaos {
@@ -50,7 +52,8 @@ TEST_F(ZkDeadlineStalls, AHeldBackAnswerAndThenACutDoNotMakeAHolderBelieveTooLon
       // As long as somebody still believes, by their own clocks: on a busy machine they began at
       // other moments than they should have.
       const auto left = run % 2 == 0 ? 500ms : 150ms;
-      while (longest() > left) std::this_thread::sleep_for(1ms);
+      const test::Stopwatch stalled;
+      while (longest() > left && stalled.elapsed() < kTimeout) std::this_thread::sleep_for(1ms);
       link.blackhole(setting.victim);
       link.resume(leader);
     };

@@ -159,6 +159,10 @@ void ZkEnsemble::restart(int i) {
 }
 
 void ZkEnsemble::rebuild(int i) {
+  for (int j = 0; j < size(); ++j) {
+    if (!awake(j)) throw std::runtime_error("a server is down: nothing may be thrown away");
+  }
+  wait_synced();
   kill(i);
   wait_synced();  // the others, before this one has a vote again
   std::filesystem::remove_all(at(i).dir / "data/version-2");
@@ -241,6 +245,16 @@ bool ZkEnsemble::all_synced() const {
     if (!r || (r->zxid < first->zxid && !unchanged)) return false;
   }
   return true;
+}
+
+// "zk_version	3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f, built on ..."
+std::string ZkEnsemble::version() const {
+  for (int i = 0; i < size(); ++i) {
+    const auto table = mntr(i);
+    const auto found = table.find("zk_version");
+    if (found != table.end()) return found->second.substr(0, found->second.find_first_of("-, "));
+  }
+  return "";
 }
 
 std::string ZkEnsemble::four_letter(int i, const std::string& word) const {

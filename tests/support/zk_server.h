@@ -95,6 +95,7 @@ class ZkEnsemble {
 
   // ---- What servers say ----
 
+  std::string version() const;  // "3.8.0"
   // Empty after two seconds without an answer, as of a paused one.
   std::string four_letter(int i, const std::string& word) const;
   std::map<std::string, std::string> mntr(int i) const {

@@ -10,9 +10,9 @@ using namespace std::chrono_literals;
 using test::boot_now;
 
 namespace {
-constexpr auto kEvery = 250ms;
-constexpr std::uint64_t kRoundsToKnow = 6;  // more than a server that strays needs to be known
-constexpr int kMostMended = 6;              // at one time
+constexpr auto kEvery = 100ms;
+constexpr std::uint64_t kRoundsToKnow = 12;  // more than it takes to know of one
+constexpr int kMostMended = 6;               // at one time
 }  // namespace
 
 Auditor::Auditor(Cluster& cluster, const HistoryWriter& history)
@@ -21,15 +21,22 @@ Auditor::Auditor(Cluster& cluster, const HistoryWriter& history)
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 void Auditor::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const auto found = cluster_.strays();
-    std::unique_lock guard(mutex_);
-    for (const Stray& stray : found) {
-      if (strays_.emplace(stray.server, stray).second) note(Kind::stray, stray);
+  try {
+    while (!stop.stop_requested()) {
+      const auto found = cluster_.stray();
+      std::unique_lock guard(mutex_);
+      if (found && !stray_) {
+        stray_ = found;
+        note(Kind::stray, *found);
+      }
+      ++rounds_;
+      changed_.notify_all();
+      changed_.wait_for(guard, stop, kEvery, [] { return false; });
     }
-    ++rounds_;
+  } catch (...) {
+    const std::lock_guard guard(mutex_);
+    gone_wrong_ = std::current_exception();
     changed_.notify_all();
-    changed_.wait_for(guard, stop, kEvery, [] { return false; });
   }
 }
 
@@ -42,29 +49,25 @@ void Auditor::note(Kind kind, const Stray& stray) const {
   history_.write(record);
 }
 
-void Auditor::mend() {
-  for (int i = 0; i < kMostMended && mend_one(); ++i) {
-  }
-}
-
-bool Auditor::mend_one() {
-  Stray stray;
+bool Auditor::mend() {
+  std::optional<Stray> stray;
   {
     const std::lock_guard guard(mutex_);
-    if (strays_.empty()) return false;
-    stray = strays_.begin()->second;
+    if (gone_wrong_) std::rethrow_exception(gone_wrong_);
+    stray = stray_;
   }
-  cluster_.rebuild(stray.server);
+  if (!stray) return false;
+  cluster_.rebuild(stray->server);
   const std::lock_guard guard(mutex_);
-  strays_.erase(stray.server);
-  note(Kind::mended, stray);
+  note(Kind::mended, *stray);
+  stray_.reset();
   return true;
 }
 
 void Auditor::settle() {
   for (int i = 0; i < kMostMended; ++i) {
     wait_rounds(kRoundsToKnow);
-    if (!mend_one()) return;
+    if (!mend()) return;
   }
   throw std::runtime_error("the servers do not come to have the same data");
 }
@@ -72,7 +75,7 @@ void Auditor::settle() {
 void Auditor::wait_rounds(std::uint64_t count) {
   std::unique_lock guard(mutex_);
   const auto enough = rounds_ + 1 + count;  // one is under way
-  changed_.wait(guard, [&] { return rounds_ >= enough; });
+  changed_.wait(guard, [&] { return rounds_ >= enough || gone_wrong_; });
 }
 
 }  // namespace baton::chaos

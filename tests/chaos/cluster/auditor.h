@@ -8,8 +8,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
+#include <exception>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -19,25 +20,26 @@ class Auditor {
  public:
   Auditor(Cluster& cluster, const HistoryWriter& history);
 
-  // Does what an operator does about servers that are known to stray: gives them the data of the
-  // others. Only while nobody else breaks servers, and all are up. Throws as Cluster does.
-  void mend();
+  // Does what an operator does about a server that is known to stray: gives it the data of the
+  // others. False: none is. Only while nobody else breaks servers, and all are up. Throws as
+  // Cluster does.
+  bool mend();
   // The same until none strays any more, as far as they know. Throws if that does not come.
   void settle();
 
  private:
   void run(const std::stop_token& stop);
   void note(Kind kind, const Stray& stray) const;
-  bool mend_one();
   void wait_rounds(std::uint64_t count);
 
   Cluster& cluster_;
   const HistoryWriter& history_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<int, Stray> strays_;  // not mended yet
-  std::uint64_t rounds_ = 0;     // in which all were asked
-  std::jthread thread_;          // last: joined first
+  std::optional<Stray> stray_;     // not mended yet
+  std::uint64_t rounds_ = 0;       // in which all were asked
+  std::exception_ptr gone_wrong_;  // and nobody asks any more
+  std::jthread thread_;            // last: joined first
 };
 
 }  // namespace baton::chaos

@@ -36,7 +36,10 @@ void check_early_loss(Bench& bench) {
       const Hold& hold = index.holds[number];
       const Entry* entry = index.entry(hold);
       if (entry != nullptr && entry->evicted) continue;
-      const Moment gone = entry == nullptr ? Moment() : entry->gone;
+      Moment gone = entry == nullptr ? Moment() : entry->gone;
+      // The store had it until it was released: who did not see it before was shown the wrong data.
+      const bool disproven = gone && hold.confirmed && *gone < *hold.release;
+      if (disproven && bench.may_forget(*gone)) gone.reset();
       const auto* next = next_grants.find(hold.token);
       const Moment freed = earlier(gone, next == nullptr ? Moment() : Moment(next->at));
       if (!freed) continue;

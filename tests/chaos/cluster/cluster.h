@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,7 @@ class Cluster {
   void use_root(std::string root) { root_ = std::move(root); }
 
   virtual std::string scheme() const = 0;
-  virtual std::string version() const = 0;  // "zk", "etcd 3.4.23"
+  virtual std::string version() const = 0;  // "zk 3.8.0", "etcd 3.4.23"
   // What clients connect to, if these are the servers, or ways to them.
   std::string url(const std::vector<std::uint16_t>& ports) const;
   virtual int size() const = 0;
@@ -65,9 +66,8 @@ class Cluster {
   virtual bool remove(const InLine& entry) = 0;
   virtual bool remove_directory(std::uint32_t lock) = 0;  // when it is empty
   virtual bool end_session(const InLine& entry) = 0;
-  // Servers that have noticed it themselves by now, and still stray. One thread calls, again and
-  // again.
-  virtual std::vector<Stray> strays() { return {}; }
+  // One, if the servers have noticed it themselves by now. One thread calls, again and again.
+  virtual std::optional<Stray> stray() { return std::nullopt; }
   // Throws away what the server has, and returns when it has what the others have. All must be up.
   virtual void rebuild(int i);
   // What is in the store that should not be when all clients are closed.

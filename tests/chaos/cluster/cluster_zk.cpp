@@ -101,7 +101,7 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
   OverZk() : ClusterOf(std::make_unique<test::ZkEnsemble>(options())) {}
 
   std::string scheme() const override { return "zk"; }
-  std::string version() const override { return "zk"; }
+  std::string version() const override { return "zk " + servers_->version(); }
 
   std::vector<InLine> in_line(int locks) override {
     const std::lock_guard guard(mutex_);
@@ -140,7 +140,7 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
     return static_cast<bool>(servers_->end_session(entry.session));
   }
 
-  std::vector<Stray> strays() override { return audit_.look(); }
+  std::optional<Stray> stray() override { return audit_.look(); }
   void rebuild(int i) override { servers_->rebuild(i); }
 
   std::vector<std::string> leftovers() override {

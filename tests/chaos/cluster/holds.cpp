@@ -168,13 +168,7 @@ Index::Index(const std::vector<Record>& records, bool servers_may_forget) {
 }
 
 void Index::find_holes() {
-  // One alone may be a removal that was lost, and a reading that was old.
-  const auto enough = [this](Time at) {
-    const bool known = std::any_of(astray.begin(), astray.end(), [at](const Astray& each) {
-      return each.from <= at && at <= each.to;
-    });
-    return known ? 1 : 2;
-  };
+  constexpr std::size_t kSeveral = 2;  // one may be a removal that was lost, and an old reading
   std::set<std::pair<std::uint32_t, std::uint64_t>> let_go;
   for (const Hold& hold : holds) {
     const auto found = entries.find({hold.lock, hold.token});
@@ -182,28 +176,30 @@ void Index::find_holes() {
     const Moment over = earlier(earlier(hold.release, hold.lost), life(hold.client).killed);
     if (over && *over <= *found->second.first_gone) let_go.insert(found->first);
   }
-  struct Reading {
-    int let_go = 0;
-    std::vector<Entry*> back;
-  };
-  std::map<Time, Reading> readings;
+  std::map<Time, std::vector<Entry*>> readings;
   for (auto& [key, entry] : entries) {
-    if (!entry.back) continue;
-    Reading& reading = readings[*entry.back];
-    reading.let_go += let_go.contains(key) ? 1 : 0;
-    reading.back.push_back(&entry);
+    if (entry.back && let_go.contains(key)) readings[*entry.back].push_back(&entry);
   }
-  for (auto& [at, reading] : readings) {
-    if (reading.let_go < enough(at)) continue;
-    Hole hole{at, at, reading.back.size()};
-    for (Entry* entry : reading.back) {
+  for (auto& [at, back] : readings) {
+    const Astray* const known = astray_at(at);
+    if (back.size() < kSeveral && known == nullptr) continue;
+    Hole hole{at, at, back.size()};
+    for (Entry* entry : back) {
       hole.from = std::min(hole.from, *entry->first_gone);
       // What is there again proves nothing about the time before.
       entry->present = entry->before_gone;
       entry->gone = entry->first_gone;
     }
+    if (known != nullptr) hole.from = std::max(hole.from, known->from);
     holes.push_back(hole);
   }
+}
+
+const Astray* Index::astray_at(Time at) const {
+  const auto found = std::find_if(astray.begin(), astray.end(), [at](const Astray& each) {
+    return each.from <= at && at <= each.to;
+  });
+  return found == astray.end() ? nullptr : &*found;
 }
 
 const Entry* Index::entry(const Hold& hold) const {

@@ -79,6 +79,7 @@ struct Index {
   Moment calm;
 
   const Entry* entry(const Hold& hold) const;
+  const Astray* astray_at(Time at) const;  // nullptr: no server was, as far as is known
   Moment evicted(const Hold& hold) const;
   const Life& life(std::uint32_t client) const;
   std::string when(Time at) const;  // "at 12.345 s" since the beginning
@@ -99,6 +100,8 @@ class Bench {
   void object(Checker checker, Time at, const std::string& words, const Hold* bereft = nullptr);
 
   void excuse(Checker checker, std::string_view issue, const std::string& words);
+  // A server showed wrong data at this moment, and that is allowed to it.
+  bool may_forget(Time at) const;
 
   const std::vector<Record>& records;
   const Index& index;

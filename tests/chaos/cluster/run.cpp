@@ -77,10 +77,10 @@ void break_all(Scene& scene, Auditor& auditor, const RunPlan& plan) {
   std::jthread servers;
   if (plan.control.empty()) {
     servers = std::jthread([&] {
-      break_things(
-          scene, server_faults(scene.cluster.scheme()), plan.seed * 2, plan.every,
-          {.upkeep = [&] { auditor.mend(); }, .repair = [&] { heal_servers(scene.cluster); }},
-          stop.get_token());
+      break_things(scene, server_faults(scene.cluster.scheme()), plan.seed * 2, plan.every,
+                   {.upkeep = [&] { static_cast<void>(auditor.mend()); },
+                    .repair = [&] { heal_servers(scene.cluster); }},
+                   stop.get_token());
     });
   }
   const std::jthread timer([&](const std::stop_token& done) {

@@ -2,6 +2,8 @@
 
 #include "chaos/cluster/holds.h"
 
+#include <baton/error.h>
+
 #include <algorithm>
 #include <map>
 
@@ -36,6 +38,12 @@ void Verdict::print(std::FILE* out) const {
     for (const std::string& words : each.first) std::fprintf(out, "  %s\n", words.c_str());
   }
 }
+
+namespace {
+bool told_of_its_entry(const Hold& hold) {
+  return hold.lost && hold.code == static_cast<std::uint64_t>(Errc::evicted);
+}
+}  // namespace
 
 Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions& o, Verdict& v)
     : records(all), index(i), options(o), verdict(v) {
@@ -78,11 +86,18 @@ void Bench::excuse(Checker checker, std::string_view issue, const std::string& w
   findings.first.push_back("excused (" + std::string(issue) + "): " + words);
 }
 
+bool Bench::may_forget(Time at) const {
+  return std::any_of(windows_.begin(), windows_.end(), [at](const Window& window) {
+    return window.allowance->fault.empty() && window.from <= at && at <= window.to;
+  });
+}
+
 void Bench::object(Checker checker, Time at, const std::string& words, const Hold* bereft) {
   Findings& findings = verdict.findings.at(static_cast<std::size_t>(checker));
   for (const Window& window : windows_) {
     if (bereft == nullptr || bereft->confirmed) break;
     if (window.allowance->checker != checker || at < window.from || at > window.to) continue;
+    if (window.allowance->fault.empty() && !told_of_its_entry(*bereft)) continue;
     excuse(checker, window.allowance->issue, words);
     return;
   }

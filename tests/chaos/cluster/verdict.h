@@ -65,13 +65,14 @@ struct Allowance {
   Checker checker;
   std::string_view fault;  // how the fault's text begins; "": a server that has lost what was
                            // committed, by its own word (Astray), or as the
-                           // readings themselves prove (Hole)
+                           // readings themselves prove (Hole). Only for those whom it
+                           // told that their entry is not there
   std::chrono::milliseconds after;
 };
 const std::vector<Allowance>& known_bugs();  // allowances.cpp has all of them
 
 struct JudgeOptions {
-  std::string store;           // "zk", "etcd 3.4.23"
+  std::string store;           // "zk 3.8.0", "etcd 3.4.23"
   std::vector<Damage> damage;  // from read_histories
   std::chrono::milliseconds progress_bound{20'000};
   std::chrono::milliseconds call_slack{1'000};   // beyond a timeout; the machine is busy
