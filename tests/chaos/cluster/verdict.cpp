@@ -123,7 +123,7 @@ Verdict judge(const std::vector<Record>& records, const JudgeOptions& options) {
                  "server " + std::to_string(each.server) + " noticed " + index.when(each.known) +
                      " that it had not what was committed; it had begun " + index.when(each.from) +
                      (each.to == Time::max() ? " and was not rebuilt"
-                                             : " and was rebuilt by " + index.when(each.to)));
+                                             : " and was rebuilt " + index.when(each.to)));
   }
   check_form(bench);
   check_overlap(bench);
