@@ -10,6 +10,11 @@ function(baton_warnings target)
   endif()
 endfunction()
 
+# Compiled file by file also where others are in batches: their unnamed namespaces share names.
+function(baton_file_by_file)
+  set_target_properties(${ARGV} PROPERTIES UNITY_BUILD OFF)
+endfunction()
+
 # The library and the command are counted, tests are not: their lines are no merit, and they build faster.
 # Counters are atomic, since threads share them.
 function(baton_coverage target)

@@ -46,10 +46,10 @@ std::chrono::milliseconds clamp_to_ms(const std::chrono::duration<R, P>& d) {
   using std::chrono::milliseconds;
   using Seconds = std::chrono::duration<long double>;
   const long double limit = static_cast<long double>(milliseconds::max().count()) / 1000.0L;
-  const long double seconds = Seconds(d).count();
-  if (seconds != seconds) return milliseconds(-1);  // not a number
-  if (seconds >= limit) return milliseconds::max();
-  if (seconds <= -limit) return milliseconds(-1);
+  const long double length = Seconds(d).count();
+  if (length != length) return milliseconds(-1);  // not a number
+  if (length >= limit) return milliseconds::max();
+  if (length <= -limit) return milliseconds(-1);
   return std::chrono::ceil<milliseconds>(d);
 }
 }  // namespace internal

@@ -39,7 +39,7 @@ std::size_t width(std::string_view text) {
 }
 
 template <class... Args>
-std::string print(const char* format, Args... args) {
+std::string printed(const char* format, Args... args) {
   char buffer[128];
   const int n = std::snprintf(buffer, sizeof buffer, format, args...);
   return {buffer, static_cast<std::size_t>(std::clamp<int>(n, 0, sizeof buffer - 1))};
@@ -90,19 +90,19 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
 std::string format_duration(milliseconds d) {
   const long long ms = std::max<long long>(d.count(), 0);
   const long long s = ms / 1000;
-  if (ms < 1000) return print("%lldms", ms);
-  if (s < 60 && ms % 1000 != 0 && s < 10) return print("%.1fs", static_cast<double>(ms) / 1000);
-  if (s < 60) return print("%llds", s);
-  if (s < 3600) return print("%lldm%02llds", s / 60, s % 60);
-  if (s < 86'400) return print("%lldh%02lldm", s / 3600, s / 60 % 60);
-  return print("%lldd%02lldh", s / 86'400, s / 3600 % 24);
+  if (ms < 1000) return printed("%lldms", ms);
+  if (s < 60 && ms % 1000 != 0 && s < 10) return printed("%.1fs", static_cast<double>(ms) / 1000);
+  if (s < 60) return printed("%llds", s);
+  if (s < 3600) return printed("%lldm%02llds", s / 60, s % 60);
+  if (s < 86'400) return printed("%lldh%02lldm", s / 3600, s / 60 % 60);
+  return printed("%lldd%02lldh", s / 86'400, s / 3600 % 24);
 }
 
 std::string format_round_trip(std::chrono::nanoseconds d) {
   const double ns = static_cast<double>(d.count());
-  if (ns < 1e6) return print("%.0f µs", ns / 1e3);
-  if (ns < 1e9) return print("%.1f ms", ns / 1e6);
-  return print("%.1f s", ns / 1e9);
+  if (ns < 1e6) return printed("%.0f µs", ns / 1e3);
+  if (ns < 1e9) return printed("%.1f ms", ns / 1e6);
+  return printed("%.1f s", ns / 1e9);
 }
 
 std::string format_local(system_clock::time_point t) {
@@ -119,7 +119,7 @@ std::string format_utc(system_clock::time_point t) {
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   const auto ms = std::chrono::floor<milliseconds>(t - whole).count();
-  return format_time(parts, "%Y-%m-%dT%H:%M:%S") + print(".%03dZ", static_cast<int>(ms));
+  return format_time(parts, "%Y-%m-%dT%H:%M:%S") + printed(".%03dZ", static_cast<int>(ms));
 }
 
 std::string format_since(system_clock::time_point since, system_clock::time_point now) {
@@ -142,7 +142,8 @@ std::string escape_controls(std::string_view text) {
     const bool c1 = n == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
     if (n == 0 || c0 || c1) {
       n = std::max<std::size_t>(n, 1);
-      for (const char c : text.substr(0, n)) out += print("\\x%02x", static_cast<unsigned char>(c));
+      for (const char c : text.substr(0, n))
+        out += printed("\\x%02x", static_cast<unsigned char>(c));
     } else {
       out += text.substr(0, n);
     }
@@ -171,7 +172,7 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
 
 std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
-  return name != nullptr ? std::string("SIG") + name : print("signal %d", signal);
+  return name != nullptr ? std::string("SIG") + name : printed("signal %d", signal);
 }
 
 }  // namespace baton::cli

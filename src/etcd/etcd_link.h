@@ -62,6 +62,9 @@ struct EtcdHow {
   std::function<bool()> wanted{};         // asked before it is sent; none: it is
 };
 
+// How long one member alone is waited for: all of them can be asked instead.
+inline constexpr std::chrono::milliseconds kPinnedPatience{500};
+
 template <class Response>
 struct EtcdReply {
   EtcdStatus status;

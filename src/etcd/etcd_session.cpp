@@ -9,12 +9,7 @@
 
 namespace baton::internal {
 
-using std::chrono::milliseconds;
-
 namespace {
-
-// How long one member alone is waited for: all of them can be asked instead.
-constexpr milliseconds kPinnedPatience{500};
 
 void compare_created(etcdpb::TxnRequest& txn, const std::string& key, std::int64_t revision) {
   auto& compare = *txn.add_compare();

@@ -10,7 +10,6 @@ namespace baton::internal {
 using std::chrono::milliseconds;
 
 namespace {
-constexpr milliseconds kPinnedPatience{500};
 constexpr milliseconds kRefusedPause{1'000};
 }  // namespace
 

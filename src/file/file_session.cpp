@@ -19,8 +19,7 @@ constexpr std::size_t kOpenLocks = 16;  // two descriptors each, at most
 constexpr std::chrono::milliseconds kIdle{1000};
 constexpr std::chrono::milliseconds kTidySlice{5};   // removing a file can take milliseconds:
 constexpr std::chrono::milliseconds kTidyPause{50};  // others have a right to the strand, too
-constexpr std::chrono::milliseconds kSweep{50};
-constexpr std::size_t kBellBatch = 4096;  // 32 KiB, half of what a FIFO holds
+constexpr std::size_t kBellBatch = 4096;             // 32 KiB, half of what a FIFO holds
 
 // On a full disk, what the dead have left may be what fills it.
 Liveness make_liveness(const StoreDir& store, const std::string& label, const Clock& clock) {
@@ -29,7 +28,7 @@ Liveness make_liveness(const StoreDir& store, const std::string& label, const Cl
   } catch (const Error& e) {
     if (e.errc() != Errc::store_error) throw;
     Clients nobody(store, ClientId{});
-    sweep(store, nobody, clock, clock.now() + kSweep);
+    sweep(store, nobody, clock, clock.now() + kSweepTime);
   }
   return Liveness(store, label);
 }
@@ -74,7 +73,7 @@ FileSession::FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store,
         arm_idle_timer(kIdle);  // its lock may be idle now
       }) {
   loop_.add_fd(liveness_.bell(), [this] { on_bell(); });
-  sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweep);
+  sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweepTime);
 }
 
 FileSession::~FileSession() {

@@ -13,7 +13,6 @@ namespace baton::internal {
 
 namespace {
 
-constexpr std::chrono::milliseconds kSweep{50};
 constexpr std::chrono::milliseconds kTidy{2000};  // of the five seconds that a close may take
 
 // As far as a system_clock reaches; whatever somebody wrote there.
@@ -160,7 +159,7 @@ void FileSession::close(Answer<Done> answer) {
     closed_ = true;
     client_watch_.stop();
     loop_.remove_fd(liveness_.bell());
-    sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweep);
+    sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweepTime);
     // With files left behind we stay on record as one who died: the next to sweep looks after them.
     if (tidy) liveness_.remove_files();
     liveness_.close();

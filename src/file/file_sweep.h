@@ -6,6 +6,7 @@
 #include "file/clients.h"
 #include "file/store_dir.h"
 
+#include <chrono>
 #include <functional>
 #include <string_view>
 
@@ -15,6 +16,8 @@ namespace baton::internal {
 // until it returns false. Returns whether it saw them all. Throws Error.
 bool for_each_lock(const StoreDir& store, std::string_view prefix,
                    const std::function<bool(const LockName&)>& visit);
+
+inline constexpr std::chrono::milliseconds kSweepTime{50};  // for one sweep
 
 // Removes the queues in which nobody living stands, then the files of dead clients: in this order,
 // because the files of the dead are the sign that there is something to sweep. Does nothing to the

@@ -7,7 +7,7 @@ namespace baton::internal {
 using std::chrono::seconds;
 
 namespace {
-const EtcdVerdict kOk{};
+const EtcdVerdict kFine{};
 const EtcdVerdict kNoLease{5, "etcdserver: requested lease not found"};
 const EtcdVerdict kCompacted{11, "etcdserver: mvcc: required revision has been compacted"};
 const EtcdVerdict kFuture{11, "etcdserver: mvcc: required revision is a future revision"};
@@ -54,7 +54,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       fill(i, *answer.mutable_header());
       answer.set_id(id);
       answer.set_ttl(leases_[id].ttl);
-      return kOk;
+      return kFine;
     }
     case EtcdCall::lease_revoke: {
       const auto id = static_cast<const etcdpb::LeaseRevokeRequest&>(request).id();
@@ -62,7 +62,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       revoke(id);
       pass(i);
       fill(i, *static_cast<etcdpb::LeaseRevokeResponse&>(response).mutable_header());
-      return kOk;
+      return kFine;
     }
     case EtcdCall::lease_time_to_live: {
       const auto& asked = static_cast<const etcdpb::LeaseTimeToLiveRequest&>(request);
@@ -71,14 +71,14 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       answer.set_id(asked.id());
       const auto found = leases_.find(asked.id());
       answer.set_ttl(-1);
-      if (found == leases_.end()) return kOk;
+      if (found == leases_.end()) return kFine;
       answer.set_ttl(
           std::chrono::duration_cast<seconds>(found->second.expires - loop_.now()).count() + 1);
       answer.set_grantedttl(found->second.ttl);
       for (const auto& [key, kv] : keys_) {
         if (asked.keys() && kv.lease() == asked.id()) answer.add_keys(key);
       }
-      return kOk;
+      return kFine;
     }
     case EtcdCall::authenticate: {
       if (!auth_) return {9, "etcdserver: authentication is not enabled"};
@@ -89,13 +89,13 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       fill(i, *answer.mutable_header());
       answer.set_token("token" + std::to_string(++authentications));
       tokens_.insert(answer.token());
-      return kOk;
+      return kFine;
     }
     case EtcdCall::status: {
       auto& answer = static_cast<etcdpb::StatusResponse&>(response);
       fill(i, *answer.mutable_header());
       answer.set_version("3.5.0");
-      return kOk;
+      return kFine;
     }
   }
   return {12, "unimplemented"};
@@ -159,7 +159,7 @@ EtcdVerdict FakeEtcd::range(std::size_t i, const etcdpb::RangeRequest& request,
   } else {
     range(at(wanted), request, response);
   }
-  return kOk;
+  return kFine;
 }
 
 bool FakeEtcd::holds(const etcdpb::Compare& compare) const {
@@ -195,7 +195,7 @@ EtcdVerdict FakeEtcd::txn(std::size_t i, const etcdpb::TxnRequest& request,
   if (history_.size() != before) wrote();
   pass(i);
   fill(i, *response.mutable_header());
-  return kOk;
+  return kFine;
 }
 
 void FakeEtcd::write(const std::string& key, const std::string& value, std::int64_t lease) {

@@ -56,7 +56,7 @@ case $step in
     # As a static library: that one leaves its private dependencies to the program.
     "$cmake" -S "$here/subdirectory" -B "$work/subdirectory" -DBATON_TREE="$source" \
       -DBUILD_SHARED_LIBS=OFF -DBATON_BUILD_CLI=OFF -DCMAKE_CXX_COMPILER="$cxx" \
-      -DCMAKE_CXX_FLAGS="$flags -O0"
+      -DCMAKE_CXX_FLAGS="$flags -O0" -DCMAKE_UNITY_BUILD=ON
     "$cmake" --build "$work/subdirectory" --target consumer --parallel 2
     "$work/subdirectory/consumer"
     ;;
