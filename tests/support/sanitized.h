@@ -29,7 +29,13 @@ inline constexpr bool kAddressSanitizer = false;
 
 constexpr bool sanitized() { return kThreadSanitizer || kAddressSanitizer; }
 
-// A number of rounds: all of them, or a tenth under a sanitizer.
-constexpr int scaled(int full) { return sanitized() ? (full + 9) / 10 : full; }
+#ifdef BATON_TEST_COUNTED
+inline constexpr bool kCounted = true;  // lines are counted, and nothing is optimised
+#else
+inline constexpr bool kCounted = false;
+#endif
+
+// A number of rounds: all of them, or a tenth under a sanitizer, or where lines are counted.
+constexpr int scaled(int full) { return sanitized() || kCounted ? (full + 9) / 10 : full; }
 
 }  // namespace baton::test
