@@ -53,6 +53,7 @@ class Tapped {
   Client& client() { return client_; }
   DistributedMutex mutex(const std::string& name) { return client_.mutex(name); }
   Traffic seen() const { return tap_.seen(); }
+  bool answered() const { return tap_.answered(); }
   Traffic since(const Traffic& before) const { return (seen() - before).business(); }
 
  private:
@@ -88,7 +89,8 @@ class ZkCounts : public ::testing::Test {
 
   // Parked, and with both its watches set.
   static void expect_parked(const Tapped& who, const Traffic& before) {
-    ASSERT_TRUE(eventually("both watches", [&] { return who.since(before).get >= 2; }));
+    ASSERT_TRUE(
+        eventually("both watches", [&] { return who.since(before).get >= 2 && who.answered(); }));
     EXPECT_EQ(who.since(before), (Traffic{.create = 1, .list = 1, .get = 2}));
   }
 

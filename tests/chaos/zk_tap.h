@@ -78,20 +78,28 @@ class Tap {
     const std::lock_guard guard(log_->mutex);
     return log_->traffic;
   }
+  // The server has answered all requests that it was sent. For as long as the connection lasts.
+  bool answered() const {
+    const std::lock_guard guard(log_->mutex);
+    return log_->open == 0;
+  }
 
  private:
   struct Log {
     std::mutex mutex;
     Traffic traffic;
+    std::int64_t open = 0;  // requests without an answer
 
     bool request(const test::ZkFrame& frame) {
       const std::lock_guard guard(mutex);
       ++kind(frame);
+      open += frame.xid > 0 ? 1 : 0;
       return false;
     }
     bool answer(const test::ZkFrame& frame) {
       const std::lock_guard guard(mutex);
       traffic.events += frame.xid == -1 ? 1 : 0;
+      open -= frame.xid > 0 ? 1 : 0;
       return false;
     }
     std::int64_t& kind(const test::ZkFrame& frame) {
