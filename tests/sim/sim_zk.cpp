@@ -108,6 +108,7 @@ class ZkSimStore final : public SimStore {
     const auto& quirks = ensemble_.setup().quirks;
     const Nanos limit = Nanos(ensemble_.setup().tick) * ensemble_.setup().sync_limit;
     const int leads = ensemble_.leader();
+    troubled_until_ = world_.now() + limit * 4;  // the longest fault, and an election after it
     int server = static_cast<int>(world_.pick(0, kServers - 1));
     switch (world_.pick(0, 5)) {
       case 0:
@@ -145,6 +146,7 @@ class ZkSimStore final : public SimStore {
         return true;
     }
   }
+  Time troubled_until() const override { return troubled_until_; }
   void heal() override { ensemble_.heal(); }
   bool forced(std::uint64_t token) const override { return ensemble_.forced(token); }
   Nanos grace() const override {
@@ -161,6 +163,7 @@ class ZkSimStore final : public SimStore {
   }
 
  private:
+  Time troubled_until_{};
   static ZkEnsemble::Setup setup(const StoreParts& parts) {
     ZkEnsemble::Setup made;
     made.timeout = parts.timeout;
