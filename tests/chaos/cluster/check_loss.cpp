@@ -38,7 +38,7 @@ void check_early_loss(Bench& bench) {
       if (entry != nullptr && entry->evicted) continue;
       Moment gone = entry == nullptr ? Moment() : entry->gone;
       // The store had it until it was released: who did not see it before was shown the wrong data.
-      const bool disproven = gone && hold.confirmed && *gone < *hold.release;
+      const bool disproven = gone && hold.confirmed && hold.release && *gone < *hold.release;
       if (disproven && bench.may_forget(*gone)) gone.reset();
       const auto* next = next_grants.find(hold.token);
       const Moment freed = earlier(gone, next == nullptr ? Moment() : Moment(next->at));
