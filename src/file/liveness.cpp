@@ -43,14 +43,28 @@ bool Liveness::try_make(const std::string& label) {
   id_ = ClientId{random_u64()};
   const std::string unfinished = client_file_name('t', id_);
   const std::string bell = client_file_name('b', id_);
-  ForkClosedFd file = ForkClosedFd::make(
-      [&] { return store_.create_file(store_.clients(), unfinished, 0).release(); });
-  if (!file) return false;
+  // Made with a descriptor of its own, which is closed again: fork() must not wait for the disk,
+  // and a copy of that one in a child keeps no lock. The file is in memory when it is opened for
+  // good.
+  UniqueFd made_file = store_.create_file(store_.clients(), unfinished, 0);
+  if (!made_file) return false;
+  ForkClosedFd file = ForkClosedFd::make([&] {
+    return ::openat(store_.clients(), unfinished.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  });
+  if (!file && errno == ENOENT) return false;
   const auto fail = [&](int errnum, const char* what) {
     ::unlinkat(store_.clients(), bell.c_str(), 0);
     ::unlinkat(store_.clients(), unfinished.c_str(), 0);
     return io_error(errnum, std::string(what) + " in " + store_.path() + "/clients");
   };
+  if (!file) throw fail(errno, "cannot open the liveness file");
+  struct stat first {};
+  struct stat second {};
+  if (::fstat(made_file.get(), &first) != 0 || ::fstat(file.get(), &second) != 0 ||
+      first.st_dev != second.st_dev || first.st_ino != second.st_ino) {
+    throw fail(EACCES, "cannot open the liveness file: it was replaced");
+  }
+  made_file.reset();  // while no other client knows the file: its closing is announced
   struct flock lock = whole_file(F_WRLCK);
   if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     throw fail(errno, "cannot lock the liveness file");

@@ -1,5 +1,6 @@
 #include "memory/memory_backend.h"
 
+#include "common/fork_guard.h"
 #include "common/thread_loop.h"
 #include "memory/memory_registry.h"
 #include "memory/memory_session.h"
@@ -13,15 +14,10 @@ namespace baton::internal {
 
 namespace {
 
-struct Registry {
+struct MemoryPlaces {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<MemoryPlace>> places;
 };
-
-Registry& registry() {
-  static auto* const instance = new Registry;  // NOLINT: clients may be closed during exit
-  return *instance;
-}
 
 std::uint64_t next_client() {
   static std::atomic<std::uint64_t> next{1};
@@ -77,7 +73,7 @@ std::uint64_t first_memory_token() {
 }
 
 std::shared_ptr<MemoryPlace> find_memory_place(const std::string& name) {
-  Registry& r = registry();
+  auto& r = per_process<MemoryPlaces>();  // a fork begins with none
   const std::lock_guard guard(r.mutex);
   std::erase_if(r.places, [](const auto& entry) { return entry.second.expired(); });
   if (auto place = r.places[name].lock()) return place;
@@ -90,7 +86,7 @@ std::shared_ptr<MemoryPlace> find_memory_place(const std::string& name) {
 }
 
 bool add_memory_place(const std::string& name, const std::shared_ptr<MemoryPlace>& place) {
-  Registry& r = registry();
+  auto& r = per_process<MemoryPlaces>();  // a fork begins with none
   const std::lock_guard guard(r.mutex);
   if (!r.places[name].expired()) return false;
   r.places[name] = place;

@@ -2,6 +2,7 @@
 
 #include <baton/error.h>
 
+#include "common/fork_guard.h"
 #include "common/lock_name.h"
 #include "common/url.h"
 #include "memory/memory_registry.h"
@@ -107,12 +108,16 @@ class MemoryStore::Impl final : public TimeListener {
   const std::shared_ptr<Faults> faults;
   const std::shared_ptr<VirtualClock> clock;
   const std::shared_ptr<MemoryPlace> place;
+  const std::uint64_t generation = internal::fork_generation();
   Time start;
   std::recursive_mutex advancing;
 };
 
 MemoryStore::MemoryStore(std::string_view name) : impl_(std::make_unique<Impl>(name)) {}
-MemoryStore::~MemoryStore() = default;
+MemoryStore::~MemoryStore() {
+  // In a fork nothing may be destroyed: mutexes may be locked. So it is leaked.
+  if (impl_->generation != internal::fork_generation()) static_cast<void>(impl_.release());
+}
 
 void MemoryStore::advance(std::chrono::milliseconds by) {
   if (by.count() < 0) throw Error(Errc::invalid_argument, "advance: time does not go back");

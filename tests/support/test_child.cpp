@@ -10,6 +10,9 @@
 //                               to FILE.holds before its release; "started" and "done"
 //   leave URL NAME              lock(), then exit() without unlock
 //   fork URL NAME quick|full|linger   forks while holding; see fork_role
+//   sigwait URL NAME [CA]       connects and uses the lock with no signal blocked, then waits for
+//                               SIGTERM: "open SIGNAL THREAD" for each thread of the library that
+//                               would take a signal, "ready", and after the signal "term"
 #include <baton/baton.h>
 
 #include "support/boot_clock.h"
@@ -26,6 +29,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -225,6 +230,53 @@ int fork_role(const char* url, const char* name, std::string_view how) {
   return 0;
 }
 
+// Signals that a program may want to wait for.
+constexpr int kProgramSignals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2,
+                                   SIGALRM, SIGTERM, SIGCHLD, SIGWINCH};
+
+// This thread is the program's only one: all others were started by the library.
+void say_open_threads() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(::getpid())) continue;
+    std::ifstream status(task.path() / "status");
+    std::string name;
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("Name:")) name = line.substr(6);
+      if (!line.starts_with("SigBlk:")) continue;
+      const auto blocked = std::strtoull(line.c_str() + 7, nullptr, 16);
+      for (const int number : kProgramSignals) {
+        if ((blocked >> (number - 1) & 1) == 0) say("open %d %s", number, name.c_str());
+      }
+    }
+  }
+}
+
+int sigwait_role(const char* url, const char* name, const char* ca) {
+  baton::ClientOptions options;
+  options.tls.ca_file = ca;
+  auto client = Client::connect(url, options);
+  auto mutex = client.mutex(name);
+  // Much at once: that is when pools of threads grow.
+  std::atomic<int> left{100};
+  for (int n = left; n > 0; --n) {
+    mutex.acquire_async({.timeout = 60s}, [&](baton::Result<baton::Lock>) {
+      if (--left == 0) left.notify_all();
+    });
+  }
+  for (int now = left; now > 0; now = left) left.wait(now);
+  mutex.acquire({.timeout = 60s}).release();
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  say_open_threads();
+  say("ready");
+  int got = 0;
+  if (::sigwait(&term, &got) != 0 || got != SIGTERM) return 5;
+  say("term");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -242,10 +294,12 @@ int main(int argc, char** argv) {
     if (role == "fork" && argc > 4) {
       return fork_role(argv[2], argv[3], argv[4]);
     }
+    if (role == "sigwait") return sigwait_role(argv[2], argv[3], argc > 4 ? argv[4] : "");
   } catch (const std::exception& e) {
     std::fprintf(stderr, "baton_test_child %s: %s\n", argv[1], e.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: baton_test_child hold|lose|wait|loop|leave|fork URL NAME ...\n");
+  std::fprintf(stderr,
+               "usage: baton_test_child hold|lose|wait|loop|leave|fork|sigwait URL NAME ...\n");
   return 64;
 }
