@@ -1,5 +1,7 @@
 #include "file/fs_check.h"
 
+#include <algorithm>
+
 namespace baton::internal {
 
 namespace {
@@ -34,7 +36,8 @@ std::optional<std::string_view> refused_file_system(unsigned long magic) noexcep
   return std::nullopt;
 }
 
-DirectoryVerdict check_directory(const struct stat& status, uid_t euid) {
+DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
+                                 const std::vector<gid_t>& groups) {
   DirectoryVerdict verdict;
   const auto refuse = [&](Errc code, std::string why) {
     verdict.refused = code;
@@ -50,6 +53,15 @@ DirectoryVerdict check_directory(const struct stat& status, uid_t euid) {
   const bool group =
       (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IRWXG) == static_cast<mode_t>(S_IRWXG);
   if (group) {
+    const bool member = std::find(groups.begin(), groups.end(), status.st_gid) != groups.end();
+    if (status.st_uid != euid && !member) {
+      return refuse(Errc::permission_denied,
+                    "is for group " + std::to_string(status.st_gid) + " and belongs to user " +
+                        std::to_string(status.st_uid) + ", and we are user " +
+                        std::to_string(euid) +
+                        " and not in that group; use a directory of our own, or chown or chgrp "
+                        "this one");
+    }
     verdict.modes = {0660, 02770, true};
     return verdict;
   }

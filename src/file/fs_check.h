@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace baton::internal {
 
@@ -29,8 +30,10 @@ struct DirectoryVerdict {
   StoreModes modes;
 };
 
-// Who may own a store: ourselves alone, or a group on purpose (mode 2770). A directory that others
-// can write to lets them take and end anybody's lock.
-DirectoryVerdict check_directory(const struct stat& status, uid_t euid);
+// Who may own a store: ourselves alone, or a group on purpose (mode 2770), if we own the directory
+// or are in its group. (Root may open every directory: that it can is no reason to trust it.) A
+// directory that others can write to lets them take and end every lock. groups: all of ours.
+DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
+                                 const std::vector<gid_t>& groups);
 
 }  // namespace baton::internal

@@ -6,9 +6,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <vector>
 
 namespace baton::internal {
 
@@ -18,6 +20,14 @@ std::string strip_slashes(std::string path) {
   // O_NOFOLLOW follows "link/" all the same.
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
+}
+
+std::vector<gid_t> own_groups() {
+  std::vector<gid_t> groups(65'536);  // as many as a process can have
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+  groups.push_back(::getegid());
+  return groups;
 }
 
 [[noreturn]] void refuse_missing(int errnum, const std::string& path) {
@@ -62,7 +72,7 @@ StoreDir::StoreDir(const std::string& path) : path_(strip_slashes(path)) {
   }
   struct stat status {};
   if (::fstat(root_.get(), &status) != 0) throw io_error(errno, "cannot examine " + path_);
-  const DirectoryVerdict verdict = check_directory(status, ::geteuid());
+  const DirectoryVerdict verdict = check_directory(status, ::geteuid(), own_groups());
   if (verdict.refused) throw Error(*verdict.refused, path_ + " " + verdict.why);
   modes_ = verdict.modes;
 

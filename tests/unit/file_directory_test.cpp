@@ -12,16 +12,20 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace baton::internal {
 namespace {
 
-struct stat directory_status(mode_t mode, uid_t owner) {
+struct stat directory_status(mode_t mode, uid_t owner, gid_t group = 500) {
   struct stat status {};
   status.st_mode = S_IFDIR | mode;
   status.st_uid = owner;
+  status.st_gid = group;
   return status;
 }
+
+const std::vector<gid_t> kOurGroups = {1000, 500};
 
 std::optional<Errc> opening(const std::string& path) {
   try {
@@ -58,29 +62,47 @@ TEST(FileSystems, SignExtendedMagicIsRecognised) {
 }
 
 TEST(DirectoryRights, OurOwnPrivateDirectoryIsFine) {
-  const auto verdict = check_directory(directory_status(0700, 1000), 1000);
+  const auto verdict = check_directory(directory_status(0700, 1000), 1000, kOurGroups);
   EXPECT_FALSE(verdict.refused);
   EXPECT_EQ(verdict.modes.file, 0600u);
-  EXPECT_FALSE(check_directory(directory_status(0755, 1000), 1000).refused);
+  EXPECT_FALSE(check_directory(directory_status(0755, 1000), 1000, kOurGroups).refused);
 }
 
 TEST(DirectoryRights, WritableForOthersIsRefusedWithAndWithoutSticky) {
   for (const mode_t mode : {0777, 01777, 0702, 02777}) {
-    EXPECT_EQ(check_directory(directory_status(mode, 1000), 1000).refused, Errc::permission_denied);
+    EXPECT_EQ(check_directory(directory_status(mode, 1000), 1000, kOurGroups).refused,
+              Errc::permission_denied);
   }
 }
 
 TEST(DirectoryRights, SomebodyElsesDirectoryIsRefused) {
-  EXPECT_EQ(check_directory(directory_status(0755, 0), 1000).refused, Errc::permission_denied);
-  EXPECT_EQ(check_directory(directory_status(0770, 1000), 1000).refused, Errc::permission_denied);
+  EXPECT_EQ(check_directory(directory_status(0755, 0), 1000, kOurGroups).refused,
+            Errc::permission_denied);
+  EXPECT_EQ(check_directory(directory_status(0770, 1000), 1000, kOurGroups).refused,
+            Errc::permission_denied);
 }
 
-TEST(DirectoryRights, GroupDirectoryMayBelongToSomebodyElse) {
-  const auto verdict = check_directory(directory_status(02770, 0), 1000);
-  EXPECT_FALSE(verdict.refused);
-  EXPECT_TRUE(verdict.modes.group);
-  EXPECT_EQ(verdict.modes.file, 0660u);
-  EXPECT_EQ(verdict.modes.directory, 02770u);
+TEST(DirectoryRights, AGroupsDirectoryIsForItsOwnerAndItsMembers) {
+  for (const auto& status : {directory_status(02770, 0, 500), directory_status(02770, 1000, 77),
+                             directory_status(02770, 1234, 500)}) {
+    const auto verdict = check_directory(status, 1000, kOurGroups);
+    EXPECT_FALSE(verdict.refused) << verdict.why;
+    EXPECT_TRUE(verdict.modes.group);
+    EXPECT_EQ(verdict.modes.file, 0660u);
+    EXPECT_EQ(verdict.modes.directory, 02770u);
+  }
+}
+
+TEST(DirectoryRights, AGroupsDirectoryIsRefusedToOthersAndToRoot) {
+  for (const uid_t user : {uid_t{1000}, uid_t{0}}) {
+    for (const mode_t mode : {02770, 02775, 03770}) {
+      const auto verdict = check_directory(directory_status(mode, 1234, 77), user, kOurGroups);
+      EXPECT_EQ(verdict.refused, Errc::permission_denied) << user;
+      EXPECT_NE(verdict.why.find("group 77"), std::string::npos) << verdict.why;
+    }
+  }
+  EXPECT_TRUE(check_directory(directory_status(02770, 1000, 77), 0, {0}).refused);
+  EXPECT_FALSE(check_directory(directory_status(02770, 0, 77), 0, {0}).refused);
 }
 
 TEST(StoreDirectory, LastComponentIsMadePrivateWhateverTheUmask) {
@@ -150,6 +172,21 @@ TEST(StoreDirectory, FilesOfAGroupAreForTheGroupWhateverTheUmask) {
   EXPECT_EQ(status.st_nlink, 1u);
   ASSERT_EQ(::stat((temp / "group/locks").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 02770u);
+}
+
+// Root may enter every directory: what keeps others out does not keep root out of a trap.
+TEST(StoreDirectory, AStrangersGroupDirectoryIsRefusedToRootToo) {
+  if (::geteuid() != 0) return;  // others cannot open it; see DirectoryRights
+  const test::TempDir temp;
+  const std::string path = temp / "group";
+  ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+  ASSERT_EQ(::chown(path.c_str(), 65'534, 65'533), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 02770), 0);
+  EXPECT_EQ(opening(path), Errc::permission_denied);
+  EXPECT_NE(::access((path + "/clients").c_str(), F_OK), 0) << "something was made in it";
+  ASSERT_EQ(::chown(path.c_str(), 0, 65'533), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 02770), 0);
+  EXPECT_EQ(opening(path), std::nullopt) << "root's own, for a group of root's choice";
 }
 
 TEST(StoreDirectory, NothingCanBeMadeInARemovedDirectory) {
