@@ -84,10 +84,31 @@ class BATON_API Client {
   // holder is lost; an evicted waiter joins again at the end.
   bool evict(std::string_view name, std::string_view entry_id);
 
+  // What is known of the session now; asks the client, never the store. With no session at this
+  // moment backend is empty and the state says why: connecting, or closed (also of a client that
+  // was closed or moved from, and in a fork). Throws Error(timeout) when the client is too busy to
+  // answer within 1 s: then nothing is known, and liveness_fd least of all. Ask again.
   SessionInfo session() const;
 
   // Waiters end with Error(closed), holds are lost, entries are withdrawn; takes at most 5 s. May
-  // be called twice, from any thread, also from a handler.
+  // be called twice, from any thread, also from a handler. The destructor does the same.
+  //
+  // close() waits for handlers and coroutines of earlier calls on the client's own thread, and for
+  // stop callbacks of lost_token(). If all of them return in time, and close() is not called inside
+  // one of them, none runs after it. With ClientOptions::executor it waits until the executor has
+  // been given all of them, not until it has run them: end or drain the executor before you destroy
+  // what handlers use. If a handler or stop callback blocks for longer, close() logs a warning and
+  // returns. Then these may still run, each exactly once, also after the destructor has returned:
+  //  - the handler or stop callback that blocks, and those queued behind it. A handler gets
+  //    Error(closed) or a Lock that is not valid(), never a valid one;
+  //  - one call of ClientOptions::metrics that begins at that moment;
+  //  - ClientOptions::log, with lines that were written before or that tell of handlers that threw.
+  // What they use must live as long.
+  //
+  // Calls made after close() began: each acquire_async() handler is called once with Error(closed),
+  // and close() does not wait for it. The first 100 are called at once, later ones after 1 s, so
+  // that a handler that calls again on every error keeps no processor busy. It never ends by
+  // itself: stop calling on Errc::closed.
   void close() noexcept;
 
  private:

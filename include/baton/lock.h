@@ -1,11 +1,13 @@
 // Lock: the proof of holding a lock, and the signal that it is gone.
 #pragma once
 
+#include <baton/detail/duration.h>
 #include <baton/error.h>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -46,7 +48,11 @@ class BATON_API [[nodiscard]] Lock {
 
   // Whether the lock is ours now. Once false, it stays false.
   bool valid() const noexcept;
-  explicit operator bool() const noexcept { return valid(); }
+  explicit operator bool() const& noexcept { return valid(); }
+  // A temporary Lock releases at the end of the expression that asks: in `if (m.acquire_for(1s))
+  // {...}` the body would run without the lock. Give it a name: `if (Lock lock = m.acquire_for(1s))
+  // {...}`.
+  explicit operator bool() const&& = delete;
 
   // How long valid() stays true without further word from the store, rounded down; 0 when not
   // valid; milliseconds::max() on stores without a lease.
@@ -61,19 +67,29 @@ class BATON_API [[nodiscard]] Lock {
 
   // Stop is requested when the lock is lost, on a thread of the client that does nothing else;
   // never for a release. In a fork of the process valid() is false, but no thread is left to
-  // request the stop.
+  // request the stop. A stop callback that blocks delays no other lock's, as long as at most 256
+  // of a client block at once; beyond that they wait, and the log says so. valid() never waits.
   std::stop_token lost_token() const noexcept;
 
   // Asks the store whether the lock is still ours. Returns if it is. Throws Error(lock_lost) if it
   // is not, Error(timeout) without an answer in time, Error(not_held) after a release,
   // Error(invalid_argument) for a negative timeout.
   void verify(std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  // Any other duration, rounded up to milliseconds; too long for milliseconds means no limit.
+  template <class R, class P>
+  void verify(const std::chrono::duration<R, P>& timeout) {
+    verify(internal::timeout_to_ms(timeout));
+  }
 
   // Releases and waits until the store has confirmed it. Throws Error(lock_lost) if the lock was
   // lost before, Error(timeout) if the store did not confirm in time (the release goes on in the
   // background), Error(not_held) after a release, Error(invalid_argument) for a negative timeout
   // (the lock is kept then). A Lock that was not lost is released after this, also when it throws.
   void release(std::chrono::milliseconds timeout = std::chrono::seconds(5));
+  template <class R, class P>
+  void release(const std::chrono::duration<R, P>& timeout) {
+    release(internal::timeout_to_ms(timeout));
+  }
 
  private:
   friend class internal::LockMaker;
@@ -81,6 +97,21 @@ class BATON_API [[nodiscard]] Lock {
   void drop() noexcept;
 
   std::shared_ptr<internal::Hold> hold_;
+};
+
+// What try_acquire() returns: a std::optional<Lock>, empty when the lock was not free in time. The
+// one difference is that a temporary TryLock cannot be asked by bool, because its Lock is released
+// before the answer is used. Give it a name:
+//
+//   if (baton::TryLock lock = mutex.try_acquire()) { /* the lock is held here */ }
+//   if (mutex.try_acquire()) {...}                    // does not compile
+//
+// has_value() answers on a temporary too, for a program that wants to know and not to hold.
+class [[nodiscard]] TryLock : public std::optional<Lock> {
+ public:
+  using std::optional<Lock>::optional;
+  explicit operator bool() const& noexcept { return has_value(); }
+  explicit operator bool() const&& = delete;
 };
 
 }  // namespace baton

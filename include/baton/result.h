@@ -21,7 +21,10 @@ class [[nodiscard]] Result {
   Result(Error error) : data_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool has_value() const noexcept { return data_.index() == 0; }
-  explicit operator bool() const noexcept { return has_value(); }
+  explicit operator bool() const& noexcept { return has_value(); }
+  // A temporary Result<Lock> releases its lock before the answer is used, and a temporary
+  // Result<Client> closes its client. Give it a name: `if (auto r = m.acquire_result()) {...}`.
+  explicit operator bool() const&& = delete;
 
   T& value() & {
     check();

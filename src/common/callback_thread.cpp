@@ -1,10 +1,13 @@
 #include "common/callback_thread.h"
 
+#include "common/handler_scope.h"
 #include "common/signal_shield.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -16,26 +19,63 @@ namespace {
 thread_local const void* current_callback_thread = nullptr;
 }  // namespace
 
-struct CallbackThread::State {
+struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::State> {
+  using Steady = std::chrono::steady_clock;
   explicit State(LogFunction l) : log(std::move(l)) {}
 
+  // Tasks come first, in order; then late tasks that are due. `stopping` ends the thread when there
+  // is neither.
   void loop() {
     current_callback_thread = this;
     std::unique_lock guard(mutex);
     for (;;) {
-      changed.wait(guard, [this] { return stopping || !tasks.empty(); });
-      if (tasks.empty()) break;
-      Task task = std::move(tasks.front());
-      tasks.pop_front();
-      guard.unlock();
-      call(std::move(task));
-      guard.lock();
+      const auto now = Steady::now();
+      if (!tasks.empty()) {
+        Task task = std::move(tasks.front());
+        tasks.pop_front();
+        run(guard, std::move(task), running);
+      } else if (!late.empty() && late.begin()->first <= now) {
+        Task task = std::move(late.begin()->second);
+        late.erase(late.begin());
+        run(guard, std::move(task), running_late);
+      } else if (!late.empty()) {
+        changed.wait_until(guard, late.begin()->first);
+      } else if (stopping) {
+        break;
+      } else {
+        changed.wait(guard);
+      }
     }
     finished = true;
     changed.notify_all();
   }
 
+  void run(std::unique_lock<std::mutex>& guard, Task task, bool& mark) {
+    mark = true;
+    guard.unlock();
+    call(std::move(task));
+    guard.lock();
+    mark = false;
+    changed.notify_all();
+  }
+
+  // The mutex is held. After stop() the thread may have ended: a handler must be called once all
+  // the same, and never inside this call.
+  void wake() {
+    changed.notify_all();
+    if (!finished) return;
+    const SignalShield shield;
+    finished = false;
+    try {
+      std::thread([self = shared_from_this()] { self->loop(); }).detach();
+    } catch (const std::exception& e) {
+      finished = true;
+      log(LogLevel::error, std::string("cannot start a thread for handlers: ") + e.what());
+    }
+  }
+
   void call(Task task) noexcept {
+    const HandlerScope scope;
     try {
       task();
       task = nullptr;  // its destructor is user code too
@@ -50,6 +90,9 @@ struct CallbackThread::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
+  std::multimap<Steady::time_point, Task> late;
+  bool running = false;       // one of `tasks`
+  bool running_late = false;  // one of `late`
   bool stopping = false;
   bool finished = false;
 };
@@ -65,39 +108,41 @@ CallbackThread::~CallbackThread() { stop(std::chrono::milliseconds(0)); }
 
 void CallbackThread::post(Task task) {
   const std::lock_guard guard(state_->mutex);
-  if (state_->finished) {
-    // Closed already; the handler must be called once all the same, and never inside this call.
-    const SignalShield shield;
-    state_->tasks.push_back(std::move(task));
-    state_->finished = false;
-    try {
-      std::thread([state = state_] { state->loop(); }).detach();
-    } catch (const std::exception& e) {
-      state_->finished = true;
-      state_->log(LogLevel::error, std::string("cannot start a thread for handlers: ") + e.what());
-    }
-    return;
-  }
   state_->tasks.push_back(std::move(task));
-  state_->changed.notify_all();
+  state_->wake();
 }
 
-void CallbackThread::stop(std::chrono::milliseconds wait) noexcept {
+void CallbackThread::post_late(Task task, std::chrono::milliseconds delay) {
+  const std::lock_guard guard(state_->mutex);
+  state_->late.emplace(State::Steady::now() + delay, std::move(task));
+  state_->wake();
+}
+
+std::size_t CallbackThread::stop(std::chrono::milliseconds wait) noexcept {
+  State& s = *state_;
+  std::size_t left = 0;
   bool finished = false;
   {
-    std::unique_lock guard(state_->mutex);
-    state_->stopping = true;
-    state_->changed.notify_all();
+    std::unique_lock guard(s.mutex);
+    s.stopping = true;
+    s.changed.notify_all();
     if (!on_thread()) {
-      finished = state_->changed.wait_for(guard, wait, [this] { return state_->finished; });
+      // Late tasks may follow each other without end: they are not waited for.
+      s.changed.wait_for(guard, wait, [&s] {
+        const bool drained = s.tasks.empty() && !s.running;
+        return s.finished || (drained && (s.running_late || !s.late.empty()));
+      });
     }
+    finished = s.finished;
+    left = s.tasks.size() + (s.running ? 1 : 0);
   }
-  if (!thread_.joinable()) return;
+  if (!thread_.joinable()) return left;
   if (finished) {
     thread_.join();
   } else {
     thread_.detach();  // a handler that blocks must not block close()
   }
+  return left;
 }
 
 }  // namespace baton::internal

@@ -5,6 +5,7 @@
 #include "common/unique_function.h"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <thread>
 
@@ -17,10 +18,13 @@ class CallbackThread {
 
   // Any thread. Tasks may throw: it is logged. After stop() it runs all the same.
   void post(Task task);
+  // The same for a task that stop() does not wait for, and not before `delay` is over.
+  void post_late(Task task, std::chrono::milliseconds delay);
 
   // No more tasks are awaited; those posted before still run, within `wait`. After that, and when
-  // called on the thread itself, it returns and the thread finishes alone.
-  void stop(std::chrono::milliseconds wait) noexcept;
+  // called on the thread itself, it returns and the thread finishes alone. Returns how many posted
+  // tasks have not ended.
+  std::size_t stop(std::chrono::milliseconds wait) noexcept;
   bool on_thread() const noexcept;
 
  private:

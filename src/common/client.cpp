@@ -139,10 +139,11 @@ T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::stri
     const auto left = std::chrono::ceil<milliseconds>(until - clock.now());
     auto result = impl->ask<T>(
         what, std::max(left, milliseconds(0)),
-        [f, what, patience](Engine& engine, Answer<T> answer) {
-          engine.with_session(patience, [f, what, answer = std::move(answer)](
+        [f, what, patience, until](Engine& engine, Answer<T> answer) {
+          engine.with_session(patience, [f, what, until, answer = std::move(answer)](
                                             const Result<internal::Session*>& session) mutable {
             if (session) {
+              (*session)->wanted_until(until);
               f(**session, std::move(answer));
             } else {
               answer(Error(session.error().errc(), what + ": " + session.error().what()));

@@ -2,6 +2,7 @@
 
 #include "common/async.h"
 #include "common/fork_guard.h"
+#include "common/handler_scope.h"
 #include "common/lock_name.h"
 
 #include <unistd.h>
@@ -74,6 +75,7 @@ ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
       backend_(std::move(backend)),
       loop_(backend_->loop()),
       user_code_(std::make_shared<UserCode>(options_.executor, log_)),
+      metrics_(std::make_shared<MetricsQueue>(options_.metrics, log_)),
       loss_(
           loop_.clock(), log_,
           [this](std::shared_ptr<Hold> hold) {
@@ -100,12 +102,7 @@ Error ClientImpl::gone_error(const std::string& what) const {
 
 void ClientImpl::metric(const MetricEvent& event, const LockName* lock) {
   if (!options_.metrics) return;
-  user_code_->post_direct(
-      [sink = options_.metrics, event, name = lock ? lock->text() : std::string()] {
-        MetricEvent named = event;
-        named.lock = name;
-        sink(named);
-      });
+  metrics_->post(*user_code_, event, lock ? lock->text() : std::string());
 }
 
 // ---- handle-style
@@ -155,28 +152,19 @@ void ClientImpl::start(const std::shared_ptr<Attempt>& attempt) {
   loop_.run(Starter(&engine_, attempt));
 }
 
-void ClientImpl::cancel(const std::shared_ptr<Attempt>& attempt) noexcept {
-  if (forked()) return;
-  loop_.post([this, attempt] { engine_.give_up(attempt, Errc::cancelled); });
-}
-
-namespace {
-std::optional<Error> refuse(const LockName& name, const AcquireOptions& options) {
-  if (options.timeout && options.timeout->count() < 0) {
-    return Error(Errc::invalid_argument,
-                 "acquire \"" + name.text() + "\": the timeout is negative");
-  }
-  if (options.stop.stop_requested()) {
-    return Error(Errc::cancelled, "acquire \"" + name.text() + "\": stop was requested before");
-  }
-  return std::nullopt;
-}
-}  // namespace
-
 Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& options,
                                  bool may_deadlock) {
-  if (auto refused = refuse(name, options)) return *std::move(refused);
+  if (auto refused = refused_call(name, options)) return *std::move(refused);
   if (forked() || closed()) return gone_error("acquire \"" + name.text() + "\"");
+  // milliseconds::max() means no limit, too.
+  const bool untimed = !options.timeout || *options.timeout == milliseconds::max();
+  if (untimed && user_code_->on_thread()) {
+    return Error(Errc::would_deadlock,
+                 "acquire \"" + name.text() + "\" on " + backend_->where() +
+                     ": refused on the client's callback thread, because handlers that hold locks "
+                     "may be queued behind this one; use acquire_async() or co_acquire(), or set a "
+                     "timeout");
+  }
   if (!options.timeout && !may_deadlock) {
     const auto mine = thread_hold(name);
     if (mine && mine->valid()) {
@@ -200,25 +188,6 @@ Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& opt
   return LockMaker::make(std::move(**outcome));
 }
 
-std::shared_ptr<Attempt> ClientImpl::acquire_async(const LockName& name,
-                                                   const AcquireOptions& options,
-                                                   std::unique_ptr<HandlerBase> handler) {
-  auto sink = std::make_shared<AsyncSink>(std::move(handler), user_code_);
-  if (forked()) {
-    sink->offer_here(gone_error("acquire \"" + name.text() + "\""));
-    return nullptr;
-  }
-  auto refused = refuse(name, options);
-  if (!refused && closed()) refused = gone_error("acquire \"" + name.text() + "\"");
-  if (refused) {
-    sink->offer(*std::move(refused));
-    return nullptr;
-  }
-  auto attempt = make_attempt(name, options, std::move(sink));
-  start(attempt);
-  return attempt;
-}
-
 // ---- std-style
 
 std::shared_ptr<Hold> ClientImpl::thread_hold(const LockName& name) const {
@@ -229,6 +198,13 @@ std::shared_ptr<Hold> ClientImpl::thread_hold(const LockName& name) const {
 
 bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> timeout) {
   if (forked()) throw gone_error("lock \"" + name.text() + "\"");
+  if (HandlerScope::inside()) {
+    throw Error(Errc::would_deadlock,
+                "lock \"" + name.text() +
+                    "\": refused inside a handler or a resumed coroutine, because a hold by lock() "
+                    "belongs to the thread, and handlers share threads; use acquire_for() or "
+                    "co_acquire(), whose Lock belongs to the caller");
+  }
   const ThreadKey key(name.text(), thread_serial());
   {
     const std::lock_guard guard(threads_mutex_);
@@ -270,8 +246,10 @@ void ClientImpl::unlock_thread(const LockName& name) noexcept {
     }
   }
   if (held) return;
-  log_queue_->write_here(LogLevel::error,
-                         "unlock \"" + name.text() + "\": this thread does not hold it");
+  // Queued: the program's log function must not run inside unlock().
+  log_queue_->write(LogLevel::error, "unlock \"" + name.text() +
+                                         "\": this thread does not hold it; call unlock() once for "
+                                         "each lock(), on the same thread");
 }
 
 // ---- what Locks ask for
@@ -291,7 +269,9 @@ void ClientImpl::release_and_wait(std::shared_ptr<Hold> hold, milliseconds timeo
 
 void ClientImpl::verify_and_wait(std::shared_ptr<Hold> hold, milliseconds timeout) {
   const std::string what = "verify \"" + hold->name().text() + "\"";
-  auto ours = ask<bool>(what, timeout, [hold](Engine& engine, Answer<bool> answer) {
+  const Time until = saturating_add_ms(loop_.now(), timeout);
+  auto ours = ask<bool>(what, timeout, [hold, until](Engine& engine, Answer<bool> answer) {
+    if (engine.session() != nullptr) engine.session()->wanted_until(until);
     engine.verify(hold, std::move(answer));
   });
   if (!ours && hold->valid()) throw ours.error();
@@ -306,7 +286,12 @@ SessionInfo ClientImpl::info() {
   auto info =
       ask<SessionInfo>("session", milliseconds(1000),
                        [](Engine& engine, Answer<SessionInfo> answer) { answer(engine.info()); });
-  return info ? std::move(info).value() : SessionInfo{};
+  if (info) return std::move(info).value();
+  const Errc why = info.error().errc();
+  if (why == Errc::closed || why == Errc::forked) return {};  // the state says it
+  if (why != Errc::timeout) throw info.error();
+  throw Error(Errc::timeout, "session of " + backend_->where() +
+                                 ": the client is busy and gave no answer within 1 s; ask again");
 }
 
 void ClientImpl::close() noexcept {
@@ -335,9 +320,18 @@ void ClientImpl::close() noexcept {
   bye->wait_until(BootClock::now() + patience, real_clock());
   backend_->stop();
   engine_.abandon();  // whatever the loop did not get to
-  user_code_->stop(left(milliseconds(4500)));
+  const std::size_t running = user_code_->stop(left(milliseconds(4500)));
+  metrics_->close();
+  if (running > 0 && !user_code_->on_thread()) {
+    log_(LogLevel::warning,
+         "close: a handler has not returned yet; it goes on, and " + std::to_string(running - 1) +
+             " queued calls of handlers run after it, without a valid lock. Keep what "
+             "they use alive, and make handlers return within 5 s");
+  }
   loss_.stop(left(milliseconds(4500)));
-  log_queue_->flush(left(milliseconds(1000)));
+  // Also when nothing is left of the time: the warnings above are written last, and the program may
+  // end right after this.
+  log_queue_->flush(std::max(left(milliseconds(1000)), milliseconds(200)));
   const std::lock_guard guard(closing->mutex);
   closing->done = true;
   closing->changed.notify_all();

@@ -8,6 +8,7 @@
 #include "common/engine.h"
 #include "common/log.h"
 #include "common/loss_thread.h"
+#include "common/metrics_queue.h"
 #include "common/session.h"
 
 #include <atomic>
@@ -27,6 +28,9 @@ namespace baton::internal {
 // The log is left to the caller.
 Result<BackendOptions> check_options(const ClientOptions& options);
 
+// An acquire with these options ends at once with this error; none: it may go on.
+std::optional<Error> refused_call(const LockName& name, const AcquireOptions& options);
+
 class ClientImpl final : public HoldKeeper,
                          public EngineHost,
                          public TimeListener,
@@ -45,6 +49,8 @@ class ClientImpl final : public HoldKeeper,
   std::shared_ptr<Attempt> acquire_async(const LockName& name, const AcquireOptions& options,
                                          std::unique_ptr<HandlerBase> handler);
   void cancel(const std::shared_ptr<Attempt>& attempt) noexcept;
+  // A coroutine that waited for this lock was destroyed on this thread: warns if that was risky.
+  void coroutine_destroyed(const LockName& name) noexcept;
 
   // std-style: the hold of the calling thread
   bool lock_thread(const LockName& name, std::optional<std::chrono::milliseconds> timeout);
@@ -79,6 +85,8 @@ class ClientImpl final : public HoldKeeper,
   std::shared_ptr<Attempt> make_attempt(const LockName& name, const AcquireOptions& options,
                                         std::shared_ptr<AttemptSink> sink);
   void start(const std::shared_ptr<Attempt>& attempt);
+  // Warns of granted locks whose handlers do not start.
+  void watch_pending_grants();
 
   std::weak_ptr<HoldKeeper> keeper() override { return weak_from_this(); }
   void hold_granted(const std::shared_ptr<Hold>& hold) override { loss_.watch(hold); }
@@ -96,9 +104,13 @@ class ClientImpl final : public HoldKeeper,
   std::unique_ptr<Backend> backend_;
   Loop& loop_;
   std::shared_ptr<UserCode> user_code_;
+  const std::shared_ptr<MetricsQueue> metrics_;
   LossThread loss_;
   Engine engine_;
+  TimerId pending_timer_ = TimerId::none;  // on the strand
+  Time pending_quiet_until_{};             // on the strand
   std::atomic<bool> closed_{false};
+  std::atomic<bool> warned_of_destruction_{false};
   struct Closing {  // outlives us: a second close() waits for the first
     std::mutex mutex;
     std::condition_variable changed;

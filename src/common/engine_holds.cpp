@@ -78,7 +78,9 @@ void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
   session_->look(hold->name(), hold->nonce(),
                  [this, hold, epoch = epoch_](Result<Standing> standing) {
                    if (epoch != epoch_ || !standing) return;  // no news: the lease decides
-                   if (judge(standing->view, hold->nonce()).verdict != Verdict::holder) {
+                   // Only the loss of its own ticket ends a hold. A ticket ahead is one that has
+                   // gone, shown by a server that is behind.
+                   if (judge(standing->view, hold->nonce()).verdict == Verdict::missing) {
                      lose(hold, Errc::evicted);
                      return;
                    }

@@ -35,7 +35,7 @@ struct LogQueue::State {
   void loop() {
     std::unique_lock guard(mutex);
     for (;;) {
-      changed.wait(guard, [this] { return !writing && (stopping || !lines.empty()); });
+      changed.wait(guard, [this] { return stopping || !lines.empty(); });
       if (lines.empty()) return;
       const auto [level, text] = std::move(lines.front());
       lines.pop_front();
@@ -95,21 +95,6 @@ void LogQueue::write(LogLevel level, std::string_view text) noexcept {
     thread.detach();
   } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, no thread: no line
   }
-}
-
-void LogQueue::write_here(LogLevel level, std::string_view text) noexcept {
-  std::unique_lock guard(state_->mutex);
-  if (!state_->lines.empty() || state_->writing) {
-    guard.unlock();
-    write(level, text);
-    return;
-  }
-  state_->writing = true;  // the thread, should it start, waits for us
-  guard.unlock();
-  state_->call(level, std::string(text));
-  guard.lock();
-  state_->writing = false;
-  state_->changed.notify_all();
 }
 
 void LogQueue::flush(std::chrono::milliseconds wait) noexcept {

@@ -22,9 +22,6 @@ class LogQueue {
   ~LogQueue();
 
   void write(LogLevel level, std::string_view text) noexcept;  // any thread, never blocks
-  // The same on this thread, at once, unless lines are waiting. For calls of the program itself,
-  // off the strand.
-  void write_here(LogLevel level, std::string_view text) noexcept;
   // Waits until what was written is out, or `wait` is over. Returns at once on its own thread.
   void flush(std::chrono::milliseconds wait) noexcept;
 

@@ -24,13 +24,15 @@
 namespace baton::internal {
 
 namespace {
-constexpr int kMaxThreads = 8;
+constexpr int kMostAnnouncements = 256;  // at the same time; stated in <baton/lock.h>
+constexpr std::chrono::milliseconds kRetrySpawn{100};
+constexpr std::chrono::seconds kLogEvery{10};
 constexpr std::chrono::milliseconds kNudgeEvery{500};
 
 // Set on the threads of every LossThread: stop() there must not wait for itself.
 thread_local const void* current_loss_thread = nullptr;
 
-UniqueFd checked(int fd, const char* what) {
+UniqueFd loss_fd(int fd, const char* what) {
   if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
   return UniqueFd(fd);
 }
@@ -43,9 +45,9 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
         on_lost(std::move(f)),
         nudge(std::move(n)),
         real(c.real()),
-        wake(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+        wake(loss_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
         // Not a condition variable: those sleep on a clock that stops during suspend.
-        timer(checked(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+        timer(loss_fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
                       "timerfd_create")) {}
 
   void ring() const noexcept {
@@ -77,7 +79,10 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
         ++it;
         continue;
       }
-      if (due != Errc{} && (*it)->become_lost(due)) queue.emplace_back(*it, true);
+      if (due != Errc{} && (*it)->become_lost(due)) {
+        declared.push_back(*it);
+        queue.push_back(*it);
+      }
       it = watched.erase(it);
     }
     return next;
@@ -101,56 +106,95 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     }
   }
 
+  // Says that this many stop callbacks block. The mutex is held.
+  void log_limit(const std::string& why) {
+    const Time now = BootClock::now();
+    if (now < quiet_until) return;
+    quiet_until = now + kLogEvery;
+    log(LogLevel::error,
+        "cannot announce " + std::to_string(queue.size()) +
+            " lost locks to stop callbacks of lost_token(): " + why + "; " + std::to_string(busy) +
+            " stop callbacks have not returned. valid() answers correctly; make the "
+            "callbacks return");
+  }
+
+  // Whether this thread may run stop callbacks of the program: another thread must be there to
+  // watch deadlines meanwhile. The mutex is held.
+  bool may_announce() {
+    if (idle > 1 || (stopping && queue.size() == 1)) return true;
+    if (busy >= kMostAnnouncements) {
+      log_limit("the limit is reached");
+      return false;
+    }
+    try {
+      spawn();
+      return true;
+    } catch (const std::exception& e) {
+      log_limit(std::string("cannot start a thread: ") + e.what());
+    }
+    // No other thread will announce it. A late deadline is better than a loss that is not
+    // announced.
+    return busy == 0;
+  }
+
+  // on_lost and nudge: ours and short. Whatever they wait for never waits for a stop callback.
+  void call_ours(std::unique_lock<std::mutex>& guard, bool woken) {
+    const auto holds = std::exchange(declared, {});
+    if (stopping || (holds.empty() && !(woken && nudge))) return;
+    ++telling;  // stop() waits for it
+    guard.unlock();
+    for (const auto& hold : holds) on_lost(hold);
+    if (woken && nudge) nudge();
+    guard.lock();
+    --telling;
+    changed.notify_all();
+  }
+
+  // Invariant: while not stopping, at least one thread is in here and not inside a stop callback of
+  // the program. It declares losses, withdraws their tickets (on_lost) and nudges the loop, however
+  // many stop callbacks block. A thread takes an announcement only if may_announce().
   void loop() {
     current_loss_thread = this;
     std::unique_lock guard(mutex);
+    bool woken = false;
     for (;;) {
       const Time next = collect_due();
-      if (queue.empty()) {
-        changed.notify_all();  // settled
-        if (stopping || idle > 1) break;
-        guard.unlock();
-        wait_for_work(nudge ? std::min(next, BootClock::now() + kNudgeEvery) : next);
-        guard.lock();
-        if (!nudge || stopping) continue;
-        ++telling;  // stop() waits for it
-        guard.unlock();
-        nudge();
-        guard.lock();
-        --telling;
-        changed.notify_all();
+      if (!declared.empty() || woken) {
+        call_ours(guard, std::exchange(woken, false));
+        continue;  // the mutex was free: look again
+      }
+      if (!queue.empty() && may_announce()) {
+        announce_one(guard);
         continue;
       }
-      auto [hold, tell] = std::move(queue.front());
-      queue.pop_front();
-      --idle;
-      ++busy;
-      if (idle == 0 && threads < kMaxThreads && (!stopping || !queue.empty())) {
-        try {
-          spawn();
-        } catch (const std::exception& e) {
-          log(LogLevel::warning, std::string("cannot start a thread for losses: ") + e.what());
-        }
+      if (queue.empty()) {
+        changed.notify_all();  // settled
+        if (stopping) break;
       }
-      const bool telling_now = tell && !stopping;
-      telling += telling_now ? 1 : 0;
+      if (idle > 1) break;
+      const Time again = queue.empty() ? kNever : BootClock::now() + kRetrySpawn;
+      const Time nudging = nudge ? BootClock::now() + kNudgeEvery : kNever;
       guard.unlock();
-      if (telling_now) {
-        on_lost(hold);
-        guard.lock();
-        --telling;
-        changed.notify_all();
-        guard.unlock();
-      }
-      hold->announce_loss();
-      hold.reset();
+      wait_for_work(std::min({next, again, nudging}));
       guard.lock();
-      --busy;
-      ++idle;
+      woken = true;
     }
     --idle;
     --threads;
     changed.notify_all();
+  }
+
+  void announce_one(std::unique_lock<std::mutex>& guard) {
+    auto hold = std::move(queue.front());
+    queue.pop_front();
+    --idle;
+    ++busy;
+    guard.unlock();
+    hold->announce_loss();
+    hold.reset();
+    guard.lock();
+    --busy;
+    ++idle;
   }
 
   LogFunction log;
@@ -163,12 +207,14 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   std::mutex mutex;
   std::condition_variable changed;
   std::unordered_set<std::shared_ptr<Hold>> watched;
-  std::deque<std::pair<std::shared_ptr<Hold>, bool>> queue;  // hold, call on_lost
+  std::vector<std::shared_ptr<Hold>> declared;  // lost by our word: on_lost is still to be called
+  std::deque<std::shared_ptr<Hold>> queue;      // lost: the program is still to be told
   int threads = 0;
-  int idle = 0;
-  int busy = 0;
+  int idle = 0;     // threads not inside a stop callback
+  int busy = 0;     // threads inside one
   int telling = 0;  // threads inside on_lost or nudge, which are ours and short
   bool stopping = false;
+  Time quiet_until{};  // no second line about the limit before
 };
 
 LossThread::LossThread(const Clock& clock, LogFunction log,
@@ -197,11 +243,11 @@ void LossThread::unwatch(const std::shared_ptr<Hold>& hold) {
 void LossThread::announce(std::shared_ptr<Hold> hold) {
   const std::lock_guard guard(state_->mutex);
   state_->watched.erase(hold);
-  state_->queue.emplace_back(std::move(hold), false);
+  state_->queue.push_back(std::move(hold));
   state_->ring();
   if (state_->threads > 0) return;
   try {
-    state_->spawn();  // after stop(): a loss is told all the same
+    state_->spawn();  // after stop(): losses are still announced
   } catch (const std::exception& e) {
     state_->log(LogLevel::error, std::string("cannot start a thread for losses: ") + e.what());
   }
@@ -217,7 +263,9 @@ bool LossThread::settle(std::chrono::milliseconds wait) noexcept {
   std::unique_lock guard(s.mutex);
   s.collect_due();
   s.ring();
-  return s.changed.wait_for(guard, wait, [&s] { return s.queue.empty() && s.busy == 0; });
+  return s.changed.wait_for(guard, wait, [&s] {
+    return s.queue.empty() && s.declared.empty() && s.busy + s.telling == 0;
+  });
 }
 
 void LossThread::stop(std::chrono::milliseconds wait) noexcept {
@@ -225,6 +273,7 @@ void LossThread::stop(std::chrono::milliseconds wait) noexcept {
   std::unique_lock guard(s.mutex);
   s.stopping = true;
   s.watched.clear();
+  s.declared.clear();
   s.ring();
   // Whatever happens, nobody calls on_lost or nudge after this: their target may be gone then.
   s.changed.wait(guard, [&s] { return s.telling == 0; });

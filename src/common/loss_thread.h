@@ -12,11 +12,15 @@
 
 namespace baton::internal {
 
-// One thread waits. When it has a loss to announce, which runs stop callbacks of users, it makes
-// sure that another one waits in its place: a callback that blocks delays nobody else's loss.
+// One thread waits. Before it announces a loss, which runs stop callbacks of the program, it starts
+// another thread that waits in its place: a callback that blocks delays no other announcement. At
+// most 256 callbacks may block at the same time; then the remaining announcements wait until one
+// returns, and the log says so. One more thread never runs stop callbacks: deadlines, withdrawals
+// of lost tickets and nudges do not depend on this limit.
 class LossThread {
  public:
-  // on_lost: called (any of its threads) for each hold it declared lost itself.
+  // on_lost: called (any of its threads) for each hold it declared lost itself, before or while the
+  // loss is announced. Must be short.
   // nudge: called (any of its threads) twice a second and whenever one wakes; none: not needed.
   LossThread(const Clock& clock, LogFunction log,
              std::function<void(std::shared_ptr<Hold>)> on_lost,

@@ -13,16 +13,32 @@ using std::chrono::milliseconds;
 DistributedMutex::DistributedMutex(std::shared_ptr<MutexImpl> impl) noexcept
     : impl_(std::move(impl)) {}
 
-void DistributedMutex::lock() { impl_->client().lock_thread(impl_->name(), std::nullopt); }
+const MutexImpl& DistributedMutex::impl(const char* what) const {
+  if (impl_ == nullptr) {
+    throw Error(Errc::closed, std::string(what) +
+                                  ": this DistributedMutex was moved from and names no lock; use "
+                                  "the one that it was moved to, or Client::mutex()");
+  }
+  return *impl_;
+}
+
+void DistributedMutex::lock() {
+  const auto& mutex = impl("lock");
+  mutex.client().lock_thread(mutex.name(), std::nullopt);
+}
 bool DistributedMutex::try_lock() { return try_lock_ms(milliseconds(0)); }
 bool DistributedMutex::try_lock_ms(milliseconds timeout) {
-  return impl_->client().lock_thread(impl_->name(), timeout);
+  const auto& mutex = impl("try_lock");
+  return mutex.client().lock_thread(mutex.name(), timeout);
 }
-void DistributedMutex::unlock() noexcept { impl_->client().unlock_thread(impl_->name()); }
+void DistributedMutex::unlock() noexcept {
+  if (impl_ != nullptr) impl_->client().unlock_thread(impl_->name());
+}
 
 Result<Lock> DistributedMutex::acquire_result(AcquireOptions options) noexcept {
   try {
-    return impl_->client().acquire(impl_->name(), options, false);
+    const auto& mutex = impl("acquire");
+    return mutex.client().acquire(mutex.name(), options, false);
   } catch (const Error& e) {
     return e;
   } catch (const std::exception& e) {
@@ -31,33 +47,40 @@ Result<Lock> DistributedMutex::acquire_result(AcquireOptions options) noexcept {
 }
 
 Lock DistributedMutex::acquire(AcquireOptions options) {
-  return impl_->client().acquire(impl_->name(), options, false).value();
+  const auto& mutex = impl("acquire");
+  return mutex.client().acquire(mutex.name(), options, false).value();
 }
 
 Lock DistributedMutex::acquire_for(milliseconds timeout) { return acquire({timeout, {}}); }
 
-std::optional<Lock> DistributedMutex::try_acquire(AcquireOptions options) {
+TryLock DistributedMutex::try_acquire(AcquireOptions options) {
   if (!options.timeout) options.timeout = milliseconds(0);
-  auto lock = impl_->client().acquire(impl_->name(), options, false);
+  const auto& mutex = impl("try_acquire");
+  auto lock = mutex.client().acquire(mutex.name(), options, false);
   if (lock) return std::move(lock).value();
   if (lock.error().errc() == Errc::timeout) return std::nullopt;
   throw lock.error();
 }
 
-std::optional<Lock> DistributedMutex::try_acquire_for(milliseconds timeout) {
+TryLock DistributedMutex::try_acquire_for(milliseconds timeout) {
   return try_acquire({timeout, {}});
 }
 
 void DistributedMutex::start_async(AcquireOptions options,
                                    std::unique_ptr<internal::HandlerBase> handler) {
-  impl_->client().acquire_async(impl_->name(), options, std::move(handler));
+  const auto& mutex = impl("acquire_async");
+  mutex.client().acquire_async(mutex.name(), options, std::move(handler));
 }
 
 AcquireAwaitable DistributedMutex::co_acquire(AcquireOptions options) {
+  (void)impl("co_acquire");
   return AcquireAwaitable(std::make_shared<internal::CoAttempt>(impl_, std::move(options)));
 }
 
 std::uint64_t DistributedMutex::token() const {
+  if (impl_ == nullptr) {
+    throw Error(Errc::not_held, "token: this DistributedMutex was moved from and holds nothing");
+  }
   if (impl_->client().forked()) throw impl_->client().gone_error("token");
   const auto hold = impl_->client().thread_hold(impl_->name());
   if (hold == nullptr) {
@@ -67,12 +90,16 @@ std::uint64_t DistributedMutex::token() const {
 }
 
 bool DistributedMutex::valid() const noexcept {
-  if (impl_->client().forked()) return false;
+  if (impl_ == nullptr || impl_->client().forked()) return false;
   const auto hold = impl_->client().thread_hold(impl_->name());
   return hold != nullptr && hold->valid();
 }
 
 std::stop_token DistributedMutex::lost_token() const {
+  if (impl_ == nullptr) {
+    throw Error(Errc::not_held,
+                "lost_token: this DistributedMutex was moved from and holds nothing");
+  }
   if (impl_->client().forked()) throw impl_->client().gone_error("lost_token");
   const auto hold = impl_->client().thread_hold(impl_->name());
   if (hold == nullptr) {
@@ -81,6 +108,9 @@ std::stop_token DistributedMutex::lost_token() const {
   return hold->lost_token();
 }
 
-const std::string& DistributedMutex::name() const noexcept { return impl_->name().text(); }
+const std::string& DistributedMutex::name() const noexcept {
+  static const std::string kMovedFrom;
+  return impl_ == nullptr ? kMovedFrom : impl_->name().text();
+}
 
 }  // namespace baton

@@ -25,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace baton::internal {
@@ -83,6 +84,10 @@ class Session {
   // Whether my ticket is there and the first in line, proven by the store.
   virtual void verify(const LockName& name, Nonce nonce, Answer<bool> answer) = 0;
 
+  // Said before verify, inspect, list or evict: its caller waits until then and no longer. Nothing
+  // may be begun for it afterwards; an answer that comes then is not heard.
+  void wanted_until(Time until) noexcept { wanted_until_ = until; }
+
   virtual void inspect(const LockName& name, Answer<LockSnapshot> answer) = 0;
   virtual void list(std::string_view prefix, Answer<std::vector<std::string>> answer) = 0;
   // Removes exactly this entry, whoever owns it. False: there is none.
@@ -97,6 +102,13 @@ class Session {
 
   // How often a waiter or holder looks although nothing was heard (watches are hints).
   virtual std::chrono::milliseconds backstop() const = 0;
+
+ protected:
+  // For the question that begins now.
+  Time take_wanted_until() noexcept { return std::exchange(wanted_until_, kNever); }
+
+ private:
+  Time wanted_until_ = kNever;
 };
 
 // Told by the session, on the strand, never inside a call to it.

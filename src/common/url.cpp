@@ -126,7 +126,7 @@ Result<StoreUrl> parse_servers(StoreKind kind, std::string_view scheme, std::str
   std::string_view root = slash == std::string_view::npos ? "" : rest.substr(slash);
   if (root == "/") root = "";
   if (!root.empty()) {
-    if (!parse_lock_name(root.substr(1))) {
+    if (!parse_lock_name(root.substr(1)).has_value()) {
       return bad(scheme, "the root is a path of segments that are legal in a lock name");
     }
     if (kind == StoreKind::zk && (root == "/zookeeper" || root.starts_with("/zookeeper/"))) {

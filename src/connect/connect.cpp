@@ -112,7 +112,8 @@ Result<Client> Client::try_connect(const EtcdChannel& channel, ClientOptions opt
     // The root of a URL is checked like this, too.
     const std::string& root = channel.root();
     if (!root.empty() &&
-        (root.front() != '/' || !internal::parse_lock_name(std::string_view(root).substr(1)))) {
+        (root.front() != '/' ||
+         !internal::parse_lock_name(std::string_view(root).substr(1)).has_value())) {
       return Error(Errc::invalid_argument,
                    "connect: the root is \"\" or \"/\" and segments that are legal in a lock name");
     }

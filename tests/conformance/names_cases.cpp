@@ -155,7 +155,7 @@ TEST_P(Names, LegalOnesAreLocksOfTheirOwn) {
   std::sort(wanted.begin(), wanted.end());
   EXPECT_EQ(other.list(), wanted);
   for (const auto& name : legal_names()) {
-    EXPECT_FALSE(other.mutex(name).try_acquire()) << name;
+    EXPECT_FALSE(other.mutex(name).try_acquire().has_value()) << name;
     EXPECT_EQ(other.inspect(name).entries.size(), 1u) << name;
     EXPECT_EQ(other.inspect(name).name, name);
   }

@@ -28,8 +28,8 @@ TEST_P(Ownership, HandleWithTimeoutWhileTheThreadHoldsTimesOut) {
   mutex.lock();
   EXPECT_EQ(error_of([&] { (void)mutex.acquire(within(50ms)); }), Errc::timeout);
   EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(0ms); }), Errc::timeout);
-  EXPECT_FALSE(mutex.try_acquire());
-  EXPECT_FALSE(mutex.try_acquire_for(50ms));
+  EXPECT_FALSE(mutex.try_acquire().has_value());
+  EXPECT_FALSE(mutex.try_acquire_for(50ms).has_value());
   EXPECT_TRUE(in_line("a", 1));
   EXPECT_TRUE(mutex.valid());
   mutex.unlock();
@@ -67,7 +67,7 @@ TEST_P(Ownership, LockMovesToAnotherThread) {
   std::thread([moved = std::move(lock), token, &mutex]() mutable {
     EXPECT_TRUE(moved.valid());
     EXPECT_EQ(moved.token(), token);
-    EXPECT_FALSE(mutex.try_acquire());
+    EXPECT_FALSE(mutex.try_acquire().has_value());
     moved.release();
   }).join();
   EXPECT_TRUE(in_line("a", 0));

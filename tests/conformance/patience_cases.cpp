@@ -31,8 +31,8 @@ TEST_P(Patience, EveryStyleReportsTimeoutInItsOwnWay) {
   auto lock = one.mutex("a").acquire(patient());
   auto mutex = two.mutex("a");
   EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(50ms); }), Errc::timeout);
-  EXPECT_FALSE(mutex.try_acquire_for(50ms));
-  EXPECT_FALSE(mutex.try_acquire(within(50ms)));
+  EXPECT_FALSE(mutex.try_acquire_for(50ms).has_value());
+  EXPECT_FALSE(mutex.try_acquire(within(50ms)).has_value());
   EXPECT_FALSE(mutex.try_lock_for(50ms));
   const auto result = mutex.acquire_result(within(50ms));
   ASSERT_FALSE(result);
@@ -60,7 +60,7 @@ TEST_P(Patience, ZeroIsOneAttempt) {
   const Stopwatch watch;
   EXPECT_EQ(error_of([&] { (void)two.mutex("a").acquire(within(0ms)); }), Errc::timeout);
   EXPECT_EQ(error_of([&] { (void)two.mutex("a").acquire_for(0ms); }), Errc::timeout);
-  EXPECT_FALSE(two.mutex("a").try_acquire(within(0ms)));
+  EXPECT_FALSE(two.mutex("a").try_acquire(within(0ms)).has_value());
   EXPECT_FALSE(two.mutex("a").try_lock_for(0s));
   EXPECT_LE(watch.elapsed(), kSlack);
   EXPECT_TRUE(in_line("a", 1));
@@ -182,8 +182,8 @@ TEST_P(Patience, UnsetTimeoutOfTryAcquireIsZero) {
   auto two = open();
   auto lock = one.mutex("a").acquire(patient());
   const Stopwatch watch;
-  EXPECT_FALSE(two.mutex("a").try_acquire());
-  EXPECT_FALSE(two.mutex("a").try_acquire({}));
+  EXPECT_FALSE(two.mutex("a").try_acquire().has_value());
+  EXPECT_FALSE(two.mutex("a").try_acquire({}).has_value());
   EXPECT_LE(watch.elapsed(), kSlack);
 }
 

@@ -8,9 +8,11 @@
 
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 namespace baton {
 namespace {
@@ -73,6 +75,58 @@ TEST(Types, MoveAndCopyAsPromised) {
   EXPECT_EQ(designated.timeout, 5'000ms);
 }
 
+// tests/compile has the programs that must not compile; these are the types behind them.
+TEST(Types, TemporariesAreNotAskedByBool) {
+  static_assert(std::is_constructible_v<bool, Lock&> && std::is_constructible_v<bool, const Lock&>);
+  static_assert(!std::is_constructible_v<bool, Lock>);
+  static_assert(!std::is_constructible_v<bool, const Lock>);
+  static_assert(std::is_constructible_v<bool, TryLock&>);
+  static_assert(std::is_constructible_v<bool, const TryLock&>);
+  static_assert(!std::is_constructible_v<bool, TryLock>);
+  static_assert(!std::is_constructible_v<bool, const TryLock>);
+  static_assert(!std::is_constructible_v<bool, Result<Lock>>);
+  static_assert(!std::is_constructible_v<bool, Result<Client>>);
+  static_assert(std::is_base_of_v<std::optional<Lock>, TryLock>);
+  static_assert(std::is_same_v<decltype(std::declval<DistributedMutex&>().try_acquire()), TryLock>);
+  static_assert(
+      std::is_same_v<decltype(std::declval<DistributedMutex&>().try_acquire_for(1ms)), TryLock>);
+  SUCCEED();
+}
+
+TEST(TryLockType, IsAnOptionalLock) {
+  auto client = Client::connect("memory:try-lock-type");
+  auto mutex = client.mutex("a");
+  TryLock lock = mutex.try_acquire();
+  ASSERT_TRUE(lock);
+  EXPECT_TRUE(lock->valid());
+  EXPECT_NE(lock->token(), 0u);
+  TryLock refused = mutex.try_acquire();
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(refused, std::nullopt);
+  EXPECT_THROW((void)refused.value(), std::bad_optional_access);
+
+  std::optional<Lock> plain = std::move(lock);  // for code that knows std::optional only
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->valid());
+  plain = mutex.try_acquire();  // asks while the old one is held, then releases it
+  EXPECT_FALSE(plain);
+  EXPECT_TRUE((*mutex.try_acquire()).valid());
+  Lock mine = mutex.try_acquire().value();
+  EXPECT_TRUE(mine);
+
+  TryLock given = std::move(mine);
+  EXPECT_TRUE(given->valid());
+  given = std::nullopt;
+  EXPECT_TRUE(mutex.try_acquire().has_value()) << "emptying a TryLock releases its lock";
+  for (int turn = 0; turn < 2; ++turn) {
+    if (auto held = mutex.try_acquire()) {
+      EXPECT_FALSE(mutex.try_acquire().has_value()) << "the body runs with the lock";
+    } else {
+      ADD_FAILURE() << "the lock is free";
+    }
+  }
+}
+
 TEST(EmptyLock, AnswersEverything) {
   Lock lock;
   EXPECT_EQ(lock.token(), 0u);
@@ -101,6 +155,79 @@ TEST(MovedFromClient, SaysClosed) {
   client.close();
   client = std::move(other);
   EXPECT_TRUE(client.mutex("a").try_acquire());
+}
+
+TEST(MovedFromMutex, AnswersLikeAMovedFromLock) {
+  auto client = Client::connect("memory:moved-from-mutex");
+  auto mutex = client.mutex("a");
+  DistributedMutex other = std::move(mutex);
+  EXPECT_EQ(mutex.name(), "");  // NOLINT
+  EXPECT_FALSE(mutex.valid());
+  mutex.unlock();
+  EXPECT_EQ(error_of([&] { (void)mutex.token(); }), Errc::not_held);
+  EXPECT_EQ(error_of([&] { (void)mutex.lost_token(); }), Errc::not_held);
+  EXPECT_EQ(error_of([&] { mutex.lock(); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.try_lock(); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.try_lock_for(1ms); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.acquire(); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(1s); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.try_acquire(); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.try_acquire_for(1s); }), Errc::closed);
+  EXPECT_EQ(error_of([&] { (void)mutex.co_acquire(); }), Errc::closed);
+  EXPECT_EQ(error_of([&] {
+              mutex.acquire_async({}, [](const Result<Lock>&) { ADD_FAILURE() << "called"; });
+            }),
+            Errc::closed);
+  const auto result = mutex.acquire_result();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().errc(), Errc::closed);
+  const DistributedMutex copy = mutex;
+  EXPECT_EQ(copy.name(), "");
+  EXPECT_TRUE(other.acquire_for(10s).valid()) << "the new handle has the lock's name";
+  mutex = std::move(other);
+  EXPECT_EQ(mutex.name(), "a");
+  EXPECT_TRUE(mutex.acquire_for(10s).valid());
+}
+
+// seconds::max() in milliseconds does not fit: converted the plain way it becomes negative.
+TEST(Durations, TooLongForMillisecondsMeansForEver) {
+  auto client = Client::connect("memory:durations");
+  auto mutex = client.mutex("a");
+  Lock lock = mutex.acquire_for(std::chrono::seconds::max());
+  lock.verify(std::chrono::hours::max());
+  lock.release(std::chrono::seconds::max());
+  EXPECT_TRUE(mutex.acquire_for(std::chrono::hours::max()).valid());
+  EXPECT_TRUE(mutex.acquire_for(std::chrono::duration<double>::max()).valid());
+  EXPECT_TRUE(mutex.try_acquire_for(std::chrono::seconds::max()).has_value());
+  EXPECT_TRUE(mutex.try_acquire_for(std::chrono::minutes::max()).has_value());
+}
+
+TEST(Durations, OfAnyKindAreTimeouts) {
+  auto client = Client::connect("memory:durations2");
+  auto mutex = client.mutex("a");
+  for (const bool held : {false, true}) {
+    std::optional<Lock> holder;
+    if (held) holder = mutex.acquire();
+    const std::optional<Errc> expected = held ? std::optional(Errc::timeout) : std::nullopt;
+    EXPECT_EQ(error_of([&] { (void)mutex.acquire_for({}); }), expected);
+    EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(5ms); }), expected);
+    EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(1us); }), expected);
+    EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(0s); }), expected);
+    EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(0.005s); }), expected);
+    EXPECT_EQ(mutex.try_acquire_for({}).has_value(), !held);
+    EXPECT_EQ(mutex.try_acquire_for(1ns).has_value(), !held);
+    EXPECT_EQ(mutex.try_acquire_for(std::chrono::duration<float>(0.005f)).has_value(), !held);
+  }
+  Lock lock = mutex.acquire_for(10s);
+  lock.verify(10s);
+  lock.verify(10'000ms);
+  EXPECT_EQ(error_of([&] { lock.verify(-1ns); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { lock.release(-1s); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(-1ns); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { (void)mutex.try_acquire_for(-1us); }), Errc::invalid_argument);
+  EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(std::chrono::seconds::min()); }),
+            Errc::invalid_argument);
+  lock.release(10s);
 }
 
 TEST(Misuse, BadNameIsRefusedEvenByAClosedClient) {
@@ -149,7 +276,7 @@ TEST(Misuse, ForgottenUnlockEndsWithTheClient) {
   {
     auto client = Client::connect("memory:misuse4");
     std::thread([&] { client.mutex("a").lock(); }).join();
-    EXPECT_FALSE(other.mutex("a").try_acquire());
+    EXPECT_FALSE(other.mutex("a").try_acquire().has_value());
   }
   EXPECT_TRUE(test::eventually("a free lock", [&] { return other.mutex("a").try_lock(); }));
 }

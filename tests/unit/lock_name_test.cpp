@@ -70,7 +70,7 @@ TEST(LockName, OversizedInputCostsNothing) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(is_valid_name(huge));
-    EXPECT_FALSE(parse_lock_name(huge));
+    EXPECT_FALSE(parse_lock_name(huge).has_value());
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }

@@ -107,7 +107,7 @@ TEST(Options, MemoryStoresAreSharedByName) {
   auto c = Client::connect("memory:other");
   auto unnamed = Client::connect("memory:");
   auto lock = a.mutex("x").acquire();
-  EXPECT_FALSE(b.mutex("x").try_acquire());
+  EXPECT_FALSE(b.mutex("x").try_acquire().has_value());
   EXPECT_TRUE(c.mutex("x").try_acquire());
   EXPECT_TRUE(unnamed.mutex("x").try_acquire());
 }

@@ -70,7 +70,10 @@ TEST(ResultType, CanBeReassigned) {
 
 TEST(ResultType, IsExplicitlyBool) {
   static_assert(!std::is_convertible_v<Result<int>, bool>);
-  static_assert(std::is_constructible_v<bool, Result<int>>);
+  static_assert(std::is_constructible_v<bool, Result<int>&>);
+  static_assert(std::is_constructible_v<bool, const Result<int>&>);
+  static_assert(!std::is_constructible_v<bool, Result<int>>, "a temporary");
+  static_assert(!std::is_constructible_v<bool, const Result<int>>, "a constant temporary");
   static_assert(std::is_nothrow_move_constructible_v<Result<std::string>>);
   static_assert(!std::is_copy_constructible_v<Result<std::unique_ptr<int>>>);
   SUCCEED();

@@ -1,0 +1,36 @@
+// A lock that a coroutine acquires and drops in the same statement. clang warns of it. g++ 12 does
+// not: it ignores [[nodiscard]] behind co_await.
+// refused with: ignoring return value of function declared with 'nodiscard' attribute
+#include <baton/baton.h>
+
+#include <coroutine>
+#include <exception>
+
+struct Task {
+  struct promise_type {
+    Task get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+Task take(baton::DistributedMutex mutex) {
+#if WRONG == 1
+  co_await mutex.co_acquire();
+#else
+  baton::Lock lock = co_await mutex.co_acquire();
+#endif
+}
+
+// Not awaited at all: nothing is acquired.
+Task forget(baton::DistributedMutex mutex) {
+#if WRONG == 2
+  mutex.co_acquire();
+  co_return;
+#else
+  auto waiting = mutex.co_acquire();
+  baton::Lock lock = co_await std::move(waiting);
+#endif
+}

@@ -1,0 +1,115 @@
+// Losses are declared and announced however many stop callbacks block.
+#include <baton/baton.h>
+#include <baton/testing.h>
+
+#include "common/hold.h"
+#include "common/lock_name.h"
+#include "common/loss_thread.h"
+#include "support/eventually.h"
+#include "support/log_capture.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace baton {
+namespace {
+
+using test::eventually;
+using test::kLong;
+using namespace std::chrono_literals;
+
+using Callback = std::stop_callback<std::function<void()>>;
+
+TEST(LossThread, AHundredBlockedStopCallbacksDelayNoOtherLoss) {
+  testing::MemoryStore store("loss1");
+  auto client = Client::connect("memory:loss1");
+  constexpr int kBlocked = 100;
+  std::vector<Lock> locks;
+  for (int i = 0; i <= kBlocked; ++i) {
+    locks.push_back(client.mutex("l" + std::to_string(i)).acquire());
+  }
+  std::latch go(1);
+  std::atomic<int> blocked{0};
+  std::vector<std::unique_ptr<Callback>> callbacks;
+  for (int i = 0; i < kBlocked; ++i) {
+    callbacks.push_back(
+        std::make_unique<Callback>(locks[static_cast<std::size_t>(i)].lost_token(), [&] {
+          ++blocked;
+          go.wait();
+        }));
+  }
+  store.expire_sessions();
+  // The order of announcements is not fixed: all 101 must be heard.
+  EXPECT_TRUE(eventually(
+      "the announcement of every loss",
+      [&] { return blocked == kBlocked && locks.back().lost_token().stop_requested(); }, 1s));
+  go.count_down();
+  callbacks.clear();
+}
+
+std::shared_ptr<internal::Hold> make_hold(const std::shared_ptr<internal::LeaseView>& lease,
+                                          std::uint64_t number) {
+  using namespace internal;
+  return std::make_shared<Hold>(Hold::Parts{parse_lock_name("x").value(),
+                                            Nonce{number},
+                                            number,
+                                            &real_clock(),
+                                            lease,
+                                            nullptr,
+                                            {},
+                                            BootClock::now()});
+}
+
+// More callbacks block than there may be: the log says so. Deadlines, withdrawals and nudges go on.
+TEST(LossThread, DeadlinesWithdrawalsAndNudgesDoNotDependOnStopCallbacks) {
+  using namespace internal;
+  constexpr int kHolds = 300;
+  const test::LogCapture log;
+  std::latch go(1);
+  std::atomic<int> withdrawn{0};
+  std::atomic<int> nudges{0};
+  std::atomic<int> blocked{0};
+  std::vector<std::shared_ptr<Hold>> holds;
+  std::vector<std::unique_ptr<Callback>> callbacks;
+  LossThread loss(
+      real_clock(), log.sink(), [&](const std::shared_ptr<Hold>&) { ++withdrawn; },
+      [&] { ++nudges; });
+  const Time deadline = BootClock::now() + 50ms;
+  const auto lease = std::make_shared<LeaseView>(deadline, deadline);
+  for (int i = 0; i < kHolds; ++i) {
+    holds.push_back(make_hold(lease, static_cast<std::uint64_t>(i) + 1));
+    callbacks.push_back(std::make_unique<Callback>(holds.back()->lost_token(), [&] {
+      ++blocked;
+      go.wait();
+    }));
+    loss.watch(holds.back());
+  }
+  EXPECT_TRUE(eventually("all withdrawals", [&] { return withdrawn == kHolds; }));
+  EXPECT_TRUE(eventually("the limit", [&] { return blocked == 256; }));
+  EXPECT_TRUE(eventually("the line in the log",
+                         [&] { return log.count(LogLevel::error, "the limit is reached") == 1; }));
+  // A later deadline is kept as well.
+  const Time later = BootClock::now() + 50ms;
+  const auto hold = make_hold(std::make_shared<LeaseView>(later, later), 1000);
+  loss.watch(hold);
+  EXPECT_TRUE(eventually("one more withdrawal", [&] { return withdrawn == kHolds + 1; }));
+  const int before = nudges;
+  EXPECT_TRUE(eventually("nudges", [&] { return nudges >= before + 3; }));
+  EXPECT_EQ(blocked, 256);
+  go.count_down();
+  EXPECT_TRUE(eventually("all announcements",
+                         [&] { return blocked == kHolds && hold->lost_token().stop_requested(); }));
+  loss.stop(std::chrono::milliseconds(kLong));
+  callbacks.clear();
+}
+
+}  // namespace
+}  // namespace baton
