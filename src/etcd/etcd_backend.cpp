@@ -35,8 +35,7 @@ std::optional<Error> refuse_after_fork() {
 struct EtcdAddress {
   std::string where;  // for messages
   std::string root;
-  std::vector<EtcdEndpoint> endpoints;
-  std::vector<Endpoint> hosts;  // the same, where they are ours
+  std::vector<Endpoint> hosts;  // empty: a channel of the program's own
   EtcdTls tls;
   bool secure = false;
   std::string user;
@@ -45,11 +44,12 @@ struct EtcdAddress {
 
 class EtcdBackend final : public Backend {
  public:
-  EtcdBackend(EtcdAddress address, const BackendOptions& options)
+  EtcdBackend(EtcdAddress address, std::vector<EtcdEndpoint> endpoints,
+              const BackendOptions& options)
       : address_(std::move(address)),
         options_(options),
         loop_([log = options.log](std::string_view text) { log(LogLevel::error, text); }),
-        channels_(loop_, address_.endpoints) {
+        channels_(loop_, std::move(endpoints)) {
     diagnosis_->backend = this;
   }
   ~EtcdBackend() override { stop(); }
@@ -215,15 +215,16 @@ Result<std::unique_ptr<Backend>> make_etcd_backend(const StoreUrl& url,
     options.log(LogLevel::warning, "etcd:// sends the password of \"" + address.user +
                                        "\" in the clear; use etcds:// where others can listen");
   }
-  address.endpoints = make_etcd_endpoints(url.endpoints, address.tls.credentials);
+  auto endpoints = make_etcd_endpoints(url.endpoints, address.tls.credentials);
   address.hosts = url.endpoints;
   address.root = url.root;
   address.where = url.tls ? "etcds " : "etcd ";
-  for (std::size_t i = 0; i < address.endpoints.size(); ++i) {
-    address.where += (i == 0 ? "" : ",") + address.endpoints[i].name;
+  for (std::size_t i = 0; i < endpoints.size(); ++i) {
+    address.where += (i == 0 ? "" : ",") + endpoints[i].name;
   }
   address.where += url.root;
-  return std::unique_ptr<Backend>(std::make_unique<EtcdBackend>(std::move(address), options));
+  return std::unique_ptr<Backend>(
+      std::make_unique<EtcdBackend>(std::move(address), std::move(endpoints), options));
 }
 
 Result<std::unique_ptr<Backend>> make_etcd_backend(std::shared_ptr<grpc::Channel> channel,
@@ -233,10 +234,12 @@ Result<std::unique_ptr<Backend>> make_etcd_backend(std::shared_ptr<grpc::Channel
   if (auto refused = refuse_after_fork()) return *std::move(refused);
   EtcdAddress address;
   if (auto error = take_credentials(options, address)) return *std::move(error);
-  address.endpoints.push_back({"channel", std::move(channel), nullptr});
+  std::vector<EtcdEndpoint> endpoints;
+  endpoints.push_back({"channel", std::move(channel), nullptr});
   address.root = root;
   address.where = "etcd channel" + root;
-  return std::unique_ptr<Backend>(std::make_unique<EtcdBackend>(std::move(address), options));
+  return std::unique_ptr<Backend>(
+      std::make_unique<EtcdBackend>(std::move(address), std::move(endpoints), options));
 }
 
 }  // namespace baton::internal

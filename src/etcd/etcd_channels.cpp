@@ -72,6 +72,7 @@ class Unary final : public EtcdTag {
   // On the strand, while the loop runs; nothing if the call is over.
   Task canceller() const {
     return [here = here_] {
+      const SignalShield shield;
       if (*here != nullptr) (*here)->cancel();
     };
   }
@@ -240,8 +241,14 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
 class StreamHandle final : public EtcdStream {
  public:
   explicit StreamHandle(std::shared_ptr<Bidi> bidi) : bidi_(std::move(bidi)) {}
-  ~StreamHandle() override { bidi_->abandon(); }
-  void send(const EtcdMessage& message) override { bidi_->send(message); }
+  ~StreamHandle() override {
+    const SignalShield shield;
+    bidi_->abandon();
+  }
+  void send(const EtcdMessage& message) override {
+    const SignalShield shield;
+    bidi_->send(message);
+  }
 
  private:
   const std::shared_ptr<Bidi> bidi_;
@@ -289,7 +296,14 @@ std::vector<EtcdEndpoint> make_etcd_endpoints(
 EtcdChannels::EtcdChannels(const EtcdLoop& loop, std::vector<EtcdEndpoint> endpoints)
     : calls_(loop.calls()), endpoints_(std::move(endpoints)) {}
 
-EtcdChannels::~EtcdChannels() = default;
+EtcdChannels::~EtcdChannels() {
+  const SignalShield shield;
+  endpoints_.clear();
+}
+
+// The strand runs on callers' threads, too, and gRPC starts threads in any of its calls when it has
+// much to do. A new thread inherits the blocked signals of the thread that starts it: so every call
+// to gRPC is made under a SignalShield.
 
 // gRPC's timers wait on the wall clock: when that is set back they stand still for as long, and
 // with them the pause before the next try to connect, and the end of a try. Our clock does not, and
@@ -313,16 +327,17 @@ void EtcdChannels::check_connecting(std::size_t i) {
 
 void EtcdChannels::replace(EtcdEndpoint& endpoint) {
   if (!endpoint.another || calls_->ended()) return;
-  const SignalShield shield;  // on a caller's thread, perhaps; gRPC may start some of its own
   endpoint.channel = endpoint.another();
 }
 
 bool EtcdChannels::unreachable(std::size_t i) {
+  const SignalShield shield;
   check_connecting(i);
   return endpoints_.at(i).channel->GetState(true) == GRPC_CHANNEL_TRANSIENT_FAILURE;
 }
 
 void EtcdChannels::renew(std::size_t i) {
+  const SignalShield shield;
   auto& endpoint = endpoints_.at(i);
   // What is not connected is not a connection that is silent: connecting goes on.
   if (endpoint.channel->GetState(false) != GRPC_CHANNEL_READY) return;
@@ -334,6 +349,7 @@ void EtcdChannels::ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& r
                        std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
                        EtcdAnswer answer, Task* cancel) {
   if (calls_->ended()) return;
+  const SignalShield shield;
   check_connecting(endpoint);
   auto unary = std::make_unique<Unary>(calls_, std::move(response), std::move(answer));
   if (cancel != nullptr) *cancel = unary->canceller();
@@ -343,6 +359,7 @@ void EtcdChannels::ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& r
 std::unique_ptr<EtcdStream> EtcdChannels::open(std::size_t endpoint, EtcdFlow flow,
                                                const std::string& token,
                                                EtcdStreamListener& listener) {
+  const SignalShield shield;
   auto bidi = std::make_shared<Bidi>(calls_, flow, listener);
   if (!calls_->ended()) check_connecting(endpoint);
   if (!calls_->ended()) bidi->start(endpoints_.at(endpoint).channel, flow, token);

@@ -1,6 +1,5 @@
+// Granting and ending leases; etcd_leases_beats.cpp has the keepalives.
 #include "etcd/etcd_leases.h"
-
-#include "common/mutant.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +17,7 @@ EtcdLeases::~EtcdLeases() {
   *alive_ = false;
   loop_.cancel(beat_timer_);
   loop_.cancel(late_timer_);
+  loop_.cancel(token_timer_);
 }
 
 std::vector<std::int64_t> EtcdLeases::all() const {
@@ -33,6 +33,7 @@ void EtcdLeases::with_room(Answer<std::int64_t> answer) {
     answer(Error(Errc::closed, "the client is being closed"));
     return;
   }
+  renew_unused();
   std::size_t active = 0;
   const std::pair<const std::int64_t, Lease>* emptiest = nullptr;
   for (const auto& lease : leases_) {
@@ -50,6 +51,24 @@ void EtcdLeases::with_room(Answer<std::int64_t> answer) {
     return lease.second.stale && !lease.second.retired;
   });
   if (!soon) grant();
+}
+
+// The first key of a lease makes the lease's deadline count for the session. LossThread looks at
+// deadlines only every 500 ms: one that is suddenly near would be announced late. So a lease
+// without keys whose time is half over is renewed before it gets a key.
+void EtcdLeases::renew_unused() {
+  const bool others = std::any_of(leases_.begin(), leases_.end(),
+                                  [](const auto& lease) { return lease.second.keys != 0; });
+  if (!others) return;
+  for (const std::int64_t id : all()) {
+    const auto found = leases_.find(id);
+    if (found == leases_.end()) continue;
+    Lease& lease = found->second;
+    if (lease.keys != 0 || lease.retired || lease.stale) continue;
+    if (lease.deadline - loop_.now() >= Nanos(lease.ttl) / 2) continue;
+    lease.stale = true;
+    if (!lease.waiting) renew(id);
+  }
 }
 
 void EtcdLeases::grant() {
@@ -177,6 +196,7 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
   closing_ = true;
   loop_.cancel(beat_timer_);
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
+  loop_.cancel(std::exchange(token_timer_, TimerId::none));
   stream_.reset();
   fail_waiting(Error(Errc::closed, "the client is being closed"));
   struct Goodbye {
@@ -216,7 +236,7 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
   for (const std::int64_t id : ids) (*again)(id);
 }
 
-// ---- keepalives
+// ---- until when
 
 Time EtcdLeases::deadline() const {
   // One without keys counts only where there is no other: a grant that took long must not end the
@@ -233,149 +253,5 @@ Time EtcdLeases::deadline() const {
 }
 
 Time EtcdLeases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
-
-void EtcdLeases::schedule() {
-  loop_.cancel(beat_timer_);
-  beat_timer_ = loop_.at(last_sent_ + Nanos(ttl_) / 3, [this] { beat(); });
-}
-
-void EtcdLeases::beat() {
-  loop_.cancel(beat_timer_);
-  drop_idle();
-  if (std::none_of(leases_.begin(), leases_.end(),
-                   [](const auto& l) { return !l.second.retired; })) {
-    grant();  // the next join need not wait for it
-  }
-  if (std::all_of(leases_.begin(), leases_.end(),
-                  [](const auto& l) { return l.second.unwanted(); })) {
-    beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
-    return;
-  }
-  if (stream_ == nullptr) {
-    endpoint_ = link_.current();
-    stream_ = link_.open(endpoint_, EtcdFlow::keep_alive, *this);
-  }
-  // Before the first byte is written. Each lease has one under way at most.
-  const Time now = loop_.now();
-  for (auto& [id, lease] : leases_) {
-    if (lease.unwanted() || std::exchange(lease.waiting, true)) continue;
-    lease.sent = now;
-    etcdpb::LeaseKeepAliveRequest request;
-    request.set_id(id);
-    stream_->send(request);
-  }
-  loop_.cancel(late_timer_);
-  late_at_ = now + Nanos(ttl_) / 6;
-  late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
-}
-
-// One alone, before its turn.
-void EtcdLeases::renew(std::int64_t id) {
-  if (stream_ == nullptr) {
-    beat();
-    return;
-  }
-  Lease& lease = leases_.at(id);
-  lease.waiting = true;
-  lease.sent = loop_.now();
-  etcdpb::LeaseKeepAliveRequest request;
-  request.set_id(id);
-  stream_->send(request);
-  if (late_timer_ != TimerId::none) return;
-  late_at_ = lease.sent + Nanos(ttl_) / 6;
-  late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
-}
-
-void EtcdLeases::beat_settled() {
-  const bool waiting = std::any_of(leases_.begin(), leases_.end(),
-                                   [](const auto& lease) { return lease.second.waiting; });
-  if (waiting || late_timer_ == TimerId::none) return;
-  loop_.cancel(std::exchange(late_timer_, TimerId::none));
-  schedule();
-}
-
-void EtcdLeases::stream_message(const EtcdMessage& message) {
-  const auto& answer = static_cast<const etcdpb::LeaseKeepAliveResponse&>(message);
-  // Another cluster does not know our leases, which says nothing about them.
-  if (!link_.heard(endpoint_, answer.header())) return;
-  const auto found = leases_.find(answer.id());
-  if (found == leases_.end() || !found->second.waiting) return;
-  Lease& lease = found->second;
-  lease.waiting = false;
-  failures_ = 0;
-  if (answer.ttl() <= 0) {
-    if (lease.unwanted() || lease.stale) {
-      const bool missed = lease.stale && !lease.retired;
-      forget(answer.id());
-      if (missed) grant();
-      return;
-    }
-    listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
-    return;
-  }
-  // From when it was sent, never from when it was answered; and never more than was granted.
-  const auto ttl = std::min<milliseconds>(
-      lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
-  const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : lease.sent;
-  lease.deadline = lease_deadline(from, ttl);
-  const bool usable = std::exchange(lease.stale, false);
-  if (!usable) last_sent_ = std::max(last_sent_, lease.sent);  // it alone: the others' turn comes
-  beat_settled();
-  const auto alive = alive_;
-  listener_.leases_renewed();
-  if (usable && *alive) serve_waiting();
-}
-
-void EtcdLeases::beat_late() {
-  late_timer_ = TimerId::none;
-  if (loop_.now() > late_at_ + Nanos(ttl_) / 6) {
-    // It is we who are late: answers may have come that nobody has read yet.
-    late_at_ = loop_.now();
-    late_timer_ = loop_.at(late_at_ + milliseconds(20), [this] { beat_late(); });
-    return;
-  }
-  Time asked = kNever;  // the first of those that are not answered
-  for (const auto& [id, lease] : leases_) {
-    if (lease.waiting) asked = std::min(asked, lease.sent);
-  }
-  if (asked != kNever && asked + Nanos(ttl_) / 6 > loop_.now()) {
-    // One alone was asked later than the others, which have answered.
-    late_at_ = asked + Nanos(ttl_) / 6;
-    late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
-    return;
-  }
-  const std::size_t was = endpoint_;
-  stream_.reset();
-  for (auto& [id, lease] : leases_) lease.waiting = false;
-  link_.silent(was, "no answer to a keepalive within " + std::to_string(ttl_.count() / 6) + " ms");
-  beat();
-}
-
-void EtcdLeases::stream_ended(const EtcdVerdict& why) {
-  const std::size_t was = endpoint_;
-  stream_.reset();
-  loop_.cancel(std::exchange(late_timer_, TimerId::none));
-  for (auto& [id, lease] : leases_) lease.waiting = false;
-  link_.failed(was, why);
-  reopen_soon();
-}
-
-void EtcdLeases::reopen_soon() {
-  // At once where another endpoint may answer; then 100 ms, doubling to 2 s, but never so long that
-  // the lease would suffer, and never in step with other clients.
-  loop_.cancel(beat_timer_);
-  const auto tried = static_cast<int>(link_.endpoints());
-  Nanos pause{};
-  if (++failures_ >= tried) {
-    const auto most = std::min<milliseconds>(milliseconds(2'000), ttl_ / 12);
-    const auto base =
-        std::min<milliseconds>(milliseconds(100) * (1 << std::min(failures_ - tried, 5)),
-                               std::max(most, milliseconds(50)));
-    std::uniform_int_distribution<std::int64_t> jitter(Nanos(base).count() / 2,
-                                                       Nanos(base).count());
-    pause = Nanos(jitter(random_));
-  }
-  beat_timer_ = loop_.at(loop_.now() + pause, [this] { beat(); });
-}
 
 }  // namespace baton::internal

@@ -63,8 +63,8 @@ class EtcdLeases final : private EtcdStreamListener {
     Time deadline{};
     Time sent{};  // of the keepalive that is not answered yet
     bool waiting = false;
-    // It took so long to be granted that its time has almost run out: nobody gets it before a
-    // keepalive was answered.
+    // Half of its time is over, since it was asked for or renewed, and it has no keys: it gets none
+    // before a keepalive was answered.
     bool stale = false;
     std::size_t keys = 0;
     bool retired = false;
@@ -73,6 +73,7 @@ class EtcdLeases final : private EtcdStreamListener {
     bool unwanted() const noexcept { return revoking || (retired && keys == 0); }
   };
 
+  void renew_unused();
   void grant();
   void granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply);
   void revoke(std::int64_t id);
@@ -80,7 +81,10 @@ class EtcdLeases final : private EtcdStreamListener {
 
   void stream_message(const EtcdMessage& message) override;
   void stream_ended(const EtcdVerdict& why) override;
-  void beat();  // a keepalive for each
+  enum class Token { required, optional };
+  void beat(Token token = Token::required);  // a keepalive for each, on a stream with a token
+  void await_token();
+  void drop_stream();
   void renew(std::int64_t id);
   void serve_waiting();
   void beat_late();     // not all were answered in time
@@ -101,11 +105,14 @@ class EtcdLeases final : private EtcdStreamListener {
   std::vector<Answer<std::int64_t>> waiting_;
   std::unique_ptr<EtcdStream> stream_;
   std::size_t endpoint_ = 0;
+  std::string token_;  // that the stream was opened with
   int failures_ = 0;
+  int refusals_ = 0;  // because of the token, or of permissions; since a keepalive was answered
   Time last_sent_{};  // of the newest keepalive that was answered
   TimerId beat_timer_ = TimerId::none;
   TimerId late_timer_ = TimerId::none;
   Time late_at_{};
+  TimerId token_timer_ = TimerId::none;  // a beat waits for a token, at most until then
   std::minstd_rand random_{jitter_seed()};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -84,12 +84,12 @@ void EtcdLink::pump() {
   }
 }
 
-bool EtcdLink::needs_token() const {
+bool EtcdLink::lacks_token() const {
   return !parts_.user.empty() && token_.empty() && !parts_.atlas->auth_off;
 }
 
 void EtcdLink::send(const RequestPtr& request) {
-  if (needs_token()) {
+  if (lacks_token()) {
     without_token_.push_back(request);
     authenticate();
     return;
@@ -182,9 +182,13 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
     bad_tokens_ = 0;
     if (!check(endpoint, request->header(response), floor)) return;
   } else {
-    // A short limit of its own says little about the server.
+    // A short limit of its own says little about the server; of a reading that the cluster can
+    // answer instead, nothing.
     const bool usual = request->how.timeout.count() == 0;
-    failed(endpoint, verdict, usual ? std::optional(sent) : std::nullopt);
+    const bool pinned = request->how.endpoint.has_value() && !usual;
+    if (!pinned || verdict.code != kDeadlineExceeded) {
+      failed(endpoint, verdict, usual ? std::optional(sent) : std::nullopt);
+    }
   }
   request->answer(status, verdict, response, endpoint, sent);
   if (*alive) pump();
@@ -198,7 +202,7 @@ std::unique_ptr<EtcdStream> EtcdLink::open(std::size_t endpoint, EtcdFlow flow,
 // ---- who we are
 
 void EtcdLink::with_token(Task task) {
-  if (!needs_token()) {
+  if (!lacks_token()) {
     task();
     return;
   }
@@ -215,12 +219,23 @@ void EtcdLink::authenticate() {
   options.timeout = patience();
   const std::size_t endpoint = current();
   const Time sent = parts_.loop->now();
+  const std::uint64_t number = ++authentications_;
   ask_once(endpoint, EtcdCall::authenticate, request,
            std::make_unique<etcdpb::AuthenticateResponse>(), options,
-           [this, endpoint, sent](const EtcdVerdict& verdict, EtcdMessage& response) {
-             if (etcd_passes(etcd_status(verdict))) failed(endpoint, verdict, sent);
+           [this, endpoint, sent, number](const EtcdVerdict& verdict, EtcdMessage& response) {
+             const EtcdStatus status = etcd_status(verdict);
+             const bool latest = number == authentications_;
+             if (latest) authenticating_ = false;
+             if (etcd_passes(status)) failed(endpoint, verdict, sent);
+             // A token is welcome from an endpoint that we have left, too; a failure says nothing.
+             if (!latest && (status != EtcdStatus::ok || !authenticating_)) return;
              authenticated(verdict, static_cast<const etcdpb::AuthenticateResponse&>(response));
            });
+}
+
+// Keepalives may wait for the token, and must not wait for an endpoint that is silent.
+void EtcdLink::authenticate_here() {
+  if (std::exchange(authenticating_, false)) authenticate();
 }
 
 void EtcdLink::authenticated(const EtcdVerdict& verdict,
@@ -335,7 +350,10 @@ void EtcdLink::silent(std::size_t endpoint, const std::string& what) {
   down_ = true;
   parts_.wire->renew(endpoint);
   // Also with nowhere else to go: streams hang on the old connection.
-  if (!leave(endpoint)) tell_left(endpoint);
+  if (!leave(endpoint)) {
+    tell_left(endpoint);
+    authenticate_here();
+  }
 }
 
 bool EtcdLink::leave(std::size_t endpoint) {
@@ -355,6 +373,7 @@ bool EtcdLink::leave(std::size_t endpoint) {
   if (!next) return false;
   atlas.current = *next;
   tell_left(endpoint);
+  authenticate_here();
   return true;
 }
 

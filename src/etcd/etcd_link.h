@@ -111,6 +111,7 @@ class EtcdLink {
     token_.clear();
     parts_.atlas->auth_off = false;  // users may have been turned on since we heard of none
   }
+  bool lacks_token() const;
   // Once we have a token, or cannot get one; inside the call if none is missing.
   void with_token(Task task);
 
@@ -139,9 +140,9 @@ class EtcdLink {
   void answered(const RequestPtr& request, std::size_t endpoint, Time sent, std::int64_t floor,
                 const EtcdVerdict& verdict, EtcdMessage& response);
   void fail_later(const RequestPtr& request, EtcdStatus status, const EtcdVerdict& verdict);
-  bool needs_token() const;
   void back();
   void authenticate();
+  void authenticate_here();  // if it was asked for elsewhere, or on another connection
   void authenticated(const EtcdVerdict& verdict, const etcdpb::AuthenticateResponse& response);
   bool check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor);
   void changed(const std::string& detail);
@@ -155,6 +156,7 @@ class EtcdLink {
   std::string bad_token_;  // the last that was refused
   int bad_tokens_ = 0;     // how many since one was good
   bool authenticating_ = false;
+  std::uint64_t authentications_ = 0;  // begun
   std::vector<RequestPtr> without_token_;
   std::vector<Task> for_token_;
   std::deque<RequestPtr> queue_;

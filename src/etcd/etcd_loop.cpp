@@ -118,6 +118,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     const std::lock_guard guard(bell_mutex_);
     if (shut_ || ringing_) return;
     ringing_ = true;
+    const SignalShield shield;  // on any thread, and gRPC may start others
     // An alarm may be set again once its tag has come back.
     bell_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), &bell_);
   }
@@ -143,7 +144,11 @@ EtcdLoop::EtcdLoop(Strand::ErrorLog log) {
   thread_ = std::thread([state = state_] { state->loop(); });
 }
 
-EtcdLoop::~EtcdLoop() { stop(); }
+EtcdLoop::~EtcdLoop() {
+  stop();
+  const SignalShield shield;
+  state_.reset();
+}
 
 void EtcdLoop::defer(Task task) { state_->defer(std::move(task)); }
 TimerId EtcdLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }

@@ -83,7 +83,7 @@ std::optional<std::string> etcd_lock_of(std::string_view root, std::string_view 
   const auto slash = key.rfind('/');
   if (slash == std::string_view::npos || slash + 1 == key.size()) return std::nullopt;
   const std::string_view name = key.substr(0, slash);
-  if (!parse_lock_name(name)) return std::nullopt;
+  if (!parse_lock_name(name).has_value()) return std::nullopt;
   return std::string(name);
 }
 

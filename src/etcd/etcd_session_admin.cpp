@@ -74,6 +74,7 @@ void EtcdSession::inspect_now(Time until, const LockName& name, Answer<LockSnaps
 struct EtcdSession::Eviction {
   std::string key;
   std::int64_t created = 0;  // 0: any will do
+  bool possible = true;      // false: no entry can have this id
   Time until{};
   bool in_doubt = false;  // an answer was lost: it may have been us
   Answer<bool> answer;
@@ -81,11 +82,15 @@ struct EtcdSession::Eviction {
 
 void EtcdSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   const auto id = etcd_parse_entry_id(entry_id);
-  // "There is none" is the store's to say, also of what cannot be an entry.
+  // The store is asked also about an id that no entry can have: a caller without permission, or
+  // without a connection, hears of that. Nothing is removed then, though the prefix itself may be a
+  // key.
   auto eviction = std::make_shared<Eviction>();
+  eviction->possible = id.has_value();
   eviction->key = prefix(name) + (id ? id->suffix : "");
   eviction->created = id ? id->revision : 0;
-  eviction->until = patience();
+  const Time wanted = take_wanted_until();
+  eviction->until = wanted != kNever ? wanted : patience();
   eviction->answer = std::move(answer);
   try_evict(eviction);
 }
@@ -108,13 +113,18 @@ void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
           eviction->answer(found.error("read " + eviction->key));
           return;
         }
-        const std::int64_t now =
-            found.body.kvs_size() == 0 ? 0 : found.body.kvs(0).create_revision();
+        const std::int64_t now = found.body.kvs_size() == 0 || !eviction->possible
+                                     ? 0
+                                     : found.body.kvs(0).create_revision();
         if (now == 0 || (eviction->created != 0 && now != eviction->created)) {
           eviction->answer(eviction->in_doubt);  // gone; if an answer was lost, most likely by us
           return;
         }
         eviction->created = now;
+        // Not after the caller was told that it did not happen: neither now, nor when the request
+        // has waited for a token or for room.
+        EtcdHow how;
+        how.wanted = [this, alive, eviction] { return *alive && loop().now() < eviction->until; };
         etcdpb::TxnRequest txn;
         auto& compare = *txn.add_compare();
         compare.set_key(eviction->key);
@@ -123,7 +133,7 @@ void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
         compare.set_create_revision(now);
         txn.add_success()->mutable_request_delete_range()->set_key(eviction->key);
         link_.ask<etcdpb::TxnResponse>(
-            EtcdCall::txn, txn, {},
+            EtcdCall::txn, txn, how,
             [alive, eviction, retry](EtcdReply<etcdpb::TxnResponse>& reply) {
               if (!*alive) return;
               eviction->in_doubt |= reply.status == EtcdStatus::lost;
@@ -193,7 +203,8 @@ void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
           if (name && name->starts_with(listing->prefix)) listing->found.insert(*std::move(name));
         }
         if (reply.body.more() && reply.body.kvs_size() > 0) {
-          listing->revision = reply.body.header().revision();
+          // The header of a later page tells the store's present revision, not that of the page.
+          if (listing->revision == 0) listing->revision = reply.body.header().revision();
           listing->next = reply.body.kvs(reply.body.kvs_size() - 1).key() + '\0';
           list_on(listing);
           return;

@@ -1,5 +1,6 @@
 #include "etcd/etcd_tls.h"
 
+#include "common/signal_shield.h"
 #include "common/unique_fd.h"
 
 #include <arpa/inet.h>
@@ -146,6 +147,7 @@ Result<EtcdTls> make_etcd_tls(const StoreUrl& url, const TlsOptions& files) {
       return Error(Errc::invalid_argument,
                    "connect: TLS files are given, but etcd:// does not use TLS; write etcds://");
     }
+    const SignalShield shield;  // the first object of gRPC starts its threads
     tls.credentials = grpc::InsecureChannelCredentials();
     return tls;
   }
@@ -174,6 +176,7 @@ Result<EtcdTls> make_etcd_tls(const StoreUrl& url, const TlsOptions& files) {
   options.pem_root_certs = tls.ca;
   options.pem_cert_chain = tls.cert;
   options.pem_private_key = tls.key;
+  const SignalShield shield;
   tls.credentials = grpc::SslCredentials(options);
   return tls;
 }

@@ -11,6 +11,11 @@ const EtcdVerdict kFine{};
 const EtcdVerdict kNoLease{5, "etcdserver: requested lease not found"};
 const EtcdVerdict kCompacted{11, "etcdserver: mvcc: required revision has been compacted"};
 const EtcdVerdict kFuture{11, "etcdserver: mvcc: required revision is a future revision"};
+
+EtcdVerdict bad_token(const std::string& token) {
+  return token.empty() ? EtcdVerdict{3, "etcdserver: user name is empty"}
+                       : EtcdVerdict{16, "etcdserver: invalid auth token"};
+}
 }  // namespace
 
 FakeEtcd::~FakeEtcd() {
@@ -31,10 +36,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
     return {14, "etcdserver: no leader"};
   }
   const bool open = call == EtcdCall::authenticate || call == EtcdCall::status;
-  if (auth_ && !open && !tokens_.contains(options.token)) {
-    return options.token.empty() ? EtcdVerdict{3, "etcdserver: user name is empty"}
-                                 : EtcdVerdict{16, "etcdserver: invalid auth token"};
-  }
+  if (auth_ && !open && !tokens_.contains(options.token)) return bad_token(options.token);
   switch (call) {
     case EtcdCall::range: {
       const auto& range_request = static_cast<const etcdpb::RangeRequest&>(request);
@@ -262,6 +264,12 @@ void FakeEtcd::revoke(std::int64_t id) {
   }
   for (const auto& key : gone) erase(key);
   if (!gone.empty()) wrote();
+}
+
+std::optional<EtcdVerdict> FakeEtcd::refuse_keep_alive(const std::string& token) {
+  if (!auth_ || !checks_keepalives || tokens_.contains(token)) return std::nullopt;
+  ++refused_keepalives;
+  return keepalive_refusal ? keepalive_refusal : bad_token(token);
 }
 
 bool FakeEtcd::keep_alive(std::size_t i, const etcdpb::LeaseKeepAliveRequest& request,

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -44,6 +45,8 @@ class FakeEtcd {
   // False: there is nobody to ask, no answer comes.
   bool keep_alive(std::size_t member, const etcdpb::LeaseKeepAliveRequest& request,
                   etcdpb::LeaseKeepAliveResponse& response);
+  // How a stream ends on which a keepalive was sent with this token; nothing: it is answered.
+  std::optional<EtcdVerdict> refuse_keep_alive(const std::string& token);
   void watch(std::size_t member, FakeHearer* stream, const std::string& token,
              const etcdpb::WatchRequest& request);
   void stream_gone(FakeHearer* stream);
@@ -83,6 +86,10 @@ class FakeEtcd {
   std::uint64_t told = 0;             // how often a watch has
   bool names_refused_watches = true;  // newer servers do not
   std::string refusal = "etcdserver: permission denied";
+  // Servers from 3.4.42, 3.5.28 and 3.6.9 on check the token of every keepalive.
+  bool checks_keepalives = true;
+  std::optional<EtcdVerdict> keepalive_refusal{};  // none: what the token deserves
+  int refused_keepalives = 0;
   std::int64_t keepalive_bonus = 0;     // answers promise more than was granted
   std::function<bool()> loses_watch;    // asked for every new watch: it never tells
   std::function<bool()> doubles_event;  // asked whenever a watch tells: it does so twice

@@ -167,17 +167,17 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
     broken_ = true;
     gone();
   }
-  void break_off() {
+  void break_off(const EtcdVerdict& why = {14, "connection reset"}) {
     if (std::exchange(broken_, true)) return;
     forget_up();
     forget_down();
     // Not now: the cluster may be telling all its watches.
-    world_.after(world_.span(100us, 3ms), [self = me()] {
+    world_.after(world_.span(100us, 3ms), [self = me(), why] {
       self->gone();
       if (!self->parts_.life->alive) return;
-      self->parts_.loop->arrive([self] {
+      self->parts_.loop->arrive([self, why] {
         if (self->listener_ == nullptr) return;
-        std::exchange(self->listener_, nullptr)->stream_ended({14, "connection reset"});
+        std::exchange(self->listener_, nullptr)->stream_ended(why);
       });
     });
   }
@@ -193,6 +193,10 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
     if (gone_ || broken_ || members_.down(endpoint_)) return;
     if (flow_ == EtcdFlow::watch) {
       etcd_.watch(endpoint_, this, token_, static_cast<const etcdpb::WatchRequest&>(message));
+      return;
+    }
+    if (const auto refused = etcd_.refuse_keep_alive(token_)) {
+      break_off(*refused);
       return;
     }
     etcdpb::LeaseKeepAliveResponse response;

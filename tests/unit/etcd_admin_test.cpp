@@ -77,6 +77,59 @@ TEST_F(EtcdAdminTest, ListBeginsAgainWhenItsRevisionIsCompacted) {
   EXPECT_EQ(ann.settled(listed)->value().size(), 5'002u);
 }
 
+// The second page is read at the revision of the first, and so is the third.
+TEST_F(EtcdAdminTest, ListReadsAllPagesAtOneRevision) {
+  for (int n = 0; n < 15'010; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
+  const auto revision = etcd.revision();
+  std::vector<std::int64_t> revisions;
+  ann.wire.fate = [&](const FakeAsked& asked) {
+    if (asked.call == EtcdCall::range) {
+      revisions.push_back(asked.as<etcdpb::RangeRequest>().revision());
+      etcd.remove("/app/lock9999/1");  // in the last page
+      if (revisions.size() > 1) etcd.put("/app/new" + std::to_string(revisions.size()) + "/1");
+    }
+    return FakeFate{};
+  };
+  etcd.put("/app/lock9999/1");
+  const auto listed = ann.settled(ann.list());
+  ASSERT_TRUE(listed->ok());
+  EXPECT_EQ(listed->value().size(), 15'009u);
+  EXPECT_EQ(revisions, (std::vector<std::int64_t>{0, revision + 2, revision + 2, revision + 2}));
+}
+
+// As long as the caller waits, not longer.
+TEST_F(EtcdAdminTest, ListWhoseRevisionIsCompactedAgainAndAgainEnds) {
+  for (int n = 0; n < 5'001; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
+  ann.wire.fate = [&](const FakeAsked& asked) {
+    if (asked.call == EtcdCall::range && asked.as<etcdpb::RangeRequest>().revision() != 0) {
+      etcd.put("x");
+      etcd.compact(etcd.revision());
+    }
+    return FakeFate{};
+  };
+  const auto listed = ann.list();
+  ann.pass(59s);
+  EXPECT_FALSE(listed->got);
+  ann.pass(2s);
+  ASSERT_TRUE(listed->got);
+  EXPECT_EQ(listed->error().errc(), Errc::connection_failed);
+  EXPECT_LT(ann.wire.count(EtcdCall::range), 2'000u);
+}
+
+// A key named like the prefix of a lock is no entry, and neither are the keys of locks below.
+TEST_F(EtcdAdminTest, EvictOfAnIdThatCannotBeAnEntryRemovesNothing) {
+  const auto prefix = etcd.put("/app/job/");
+  const auto below = etcd.put("/app/job/below/1-1");
+  etcd.put("/app/job/one");
+  for (const std::string& id : {std::string(), std::string("/"), std::string("below/1-1"),
+                                "below/1-1@" + std::to_string(below), "/@" + std::to_string(prefix),
+                                "x/@" + std::to_string(prefix), std::string("below/")}) {
+    EXPECT_FALSE(ann.settled(ann.evict(id))->value()) << id;
+    EXPECT_EQ(ann.keys().size(), 3u) << id;
+  }
+  EXPECT_EQ(ann.wire.count(EtcdCall::txn), 0u);
+}
+
 TEST_F(EtcdAdminTest, EvictRemovesExactlyTheNamedEntry) {
   const auto created = etcd.put("/app/job/one");
   etcd.put("/app/job/two");
@@ -134,6 +187,22 @@ TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
   ann.pass(20s);
   EXPECT_EQ(ann.wire.count(EtcdCall::range), 0u);
   EXPECT_EQ(ann.keys().size(), 1u);
+}
+
+// The caller was told that nothing happened, and acts on that: the entry must stay.
+TEST_F(EtcdAdminTest, EvictionIsNotSentAfterItsCallerWasTold) {
+  etcd.put("/app/job/one");
+  ann.wire.fate = [](const FakeAsked& asked) {
+    return asked.call == EtcdCall::range ? FakeFate{.back = 1500ms} : FakeFate{};
+  };
+  ann.wanted_for(1s);
+  const auto late = ann.evict("one");
+  ann.pass(10s);
+  EXPECT_EQ(ann.wire.count(EtcdCall::txn), 0u);
+  EXPECT_EQ(ann.keys().size(), 1u);
+  ann.wanted_for(2s);
+  EXPECT_TRUE(ann.settled(ann.evict("one"))->value());
+  EXPECT_EQ(ann.keys().size(), 0u);
 }
 
 TEST_F(EtcdAdminTest, RefusalsAreTold) {

@@ -75,6 +75,22 @@ TEST_F(EtcdHandoverTest, FallsBackToTheClusterWhenTheMemberIsGone) {
   EXPECT_NE(bob.wire.log().back().endpoint, 0u);
 }
 
+// One slow reading says little about a member that answers everything else.
+TEST_F(EtcdHandoverTest, ReadingThatTimesOutFallsBackToTheClusterAndKeepsTheMember) {
+  ann.settled(ann.withdraw(1));
+  bob.pass();
+  bob.wire.fate = [](const FakeAsked& asked) {
+    const bool pinned =
+        asked.call == EtcdCall::range && asked.as<etcdpb::RangeRequest>().serializable();
+    return pinned ? lost_answer() : FakeFate{};
+  };
+  EXPECT_TRUE(holder(bob.settled(bob.look(1)), 1));
+  EXPECT_FALSE(last_range().serializable());
+  EXPECT_EQ(bob.wire.log().back().endpoint, 0u);
+  EXPECT_EQ(bob.session().info().endpoint, "node0");
+  EXPECT_EQ(bob.wire.where(EtcdFlow::watch), 0u) << "its watches stay";
+}
+
 TEST_F(EtcdHandoverTest, AfterAGapTheClusterIsAsked) {
   bob.wire.break_streams(EtcdFlow::watch);
   ann.settled(ann.withdraw(1));

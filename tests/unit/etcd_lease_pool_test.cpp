@@ -35,6 +35,30 @@ TEST_F(EtcdLeasePoolTest, DeadlineIsTheEarliestOfAll) {
   EXPECT_EQ(leases->deadline(), due(first)) << "only the second was renewed";
 }
 
+// Its deadline would become that of the whole session within the same step, and lost_token() is
+// watched for with a pause of half a second.
+TEST_F(EtcdLeasePoolTest, LeaseThatWasNotRenewedForLongDoesNotGetItsFirstKey) {
+  const auto first = key();
+  for (int n = 1; n < 1'000; ++n) key();
+  const auto second = key();
+  ASSERT_NE(second, first);
+  loop.step([&] {
+    leases->key_gone(second);
+    for (int n = 0; n < 10; ++n) leases->key_gone(first);
+  });
+  wire.swallow = [&](std::size_t, EtcdFlow flow, const EtcdMessage& message) {
+    return flow == EtcdFlow::keep_alive &&
+           static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == second;
+  };
+  ASSERT_EQ(key(), second);
+  loop.advance(7s);
+  loop.step([&] { leases->key_gone(second); });
+  const Time before = leases->deadline();
+  ASSERT_GT(before, loop.now() + 6s) << "the first lease was renewed";
+  EXPECT_EQ(key(), first);
+  EXPECT_GE(leases->deadline(), before);
+}
+
 // Its time counts from when it was asked for: it must not end what others hold.
 class EtcdSlowGrantTest : public EtcdLeasesFixture {
  protected:

@@ -122,6 +122,8 @@ class FakeEtcdClient final : private SessionListener {
   AskedPtr<std::vector<std::string>> list(const std::string& prefix = "") {
     return ask<std::vector<std::string>>([&](auto a) { session_->list(prefix, std::move(a)); });
   }
+  // For the next question.
+  void wanted_for(Nanos time) { session_->wanted_until(loop().now() + time); }
   AskedPtr<bool> evict(const std::string& entry, const std::string& lock = "job") {
     return ask<bool>([&](auto a) { session_->evict(lock_name(lock), entry, std::move(a)); });
   }

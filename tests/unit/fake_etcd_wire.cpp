@@ -164,9 +164,15 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
       wire_.etcd_.watch(endpoint_, this, token_, static_cast<const etcdpb::WatchRequest&>(message));
       return;
     }
+    if (const auto refused = wire_.etcd_.refuse_keep_alive(token_)) {
+      break_off(*refused);
+      return;
+    }
     etcdpb::LeaseKeepAliveResponse response;
     const auto& request = static_cast<const etcdpb::LeaseKeepAliveRequest&>(message);
-    if (wire_.etcd_.keep_alive(endpoint_, request, response)) hear(response);
+    if (!wire_.etcd_.keep_alive(endpoint_, request, response)) return;
+    hear(response);
+    if (wire_.answers_twice) hear(response);
   }
 
   FakeEtcdWire& wire_;

@@ -63,7 +63,8 @@ class FakeEtcdWire final : public EtcdWire {
   // Says true of what is sent on a stream: it never arrives.
   std::function<bool(std::size_t endpoint, EtcdFlow, const EtcdMessage&)> swallow;
   std::function<Nanos()> stream_latency;
-  bool timers_stand = false;  // calls do not end by themselves
+  bool timers_stand = false;   // calls do not end by themselves
+  bool answers_twice = false;  // each keepalive
 
   void take_down(std::size_t i);
   void bring_up(std::size_t i) { paths_[i].down = false; }
