@@ -23,14 +23,9 @@ void ZkLister::send(const std::string& directory, std::vector<Answer> answers,
   auto before = std::make_shared<ZkReply>();
   before->status = ZkStatus::ok;
   if (freshness != Freshness::session) {
-    const bool write = freshness == Freshness::proven;
-    ZkRequest request{
-        write ? ZkRequest::Kind::remove : ZkRequest::Kind::sync, write ? kZkNobody : directory, {}};
     before->status = ZkStatus::lost;
-    outbox_.ask(std::move(request), [before, write](ZkReply& reply, std::uint64_t) {
-      *before = std::move(reply);
-      if (write && zk_nothing_removed(before->status)) before->status = ZkStatus::ok;
-    });
+    outbox_.ask({ZkRequest::Kind::sync, directory, {}},
+                [before](ZkReply& reply, std::uint64_t) { *before = std::move(reply); });
   }
   outbox_.ask({ZkRequest::Kind::children, directory, {}},
               [this, directory, before, answers = std::move(answers)](ZkReply& reply,

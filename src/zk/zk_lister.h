@@ -27,7 +27,6 @@ class ZkLister {
   enum class Freshness {
     session,  // at least what this session has seen
     synced,   // everything that was decided before
-    proven,   // the same, and a majority has just said so
   };
 
   explicit ZkLister(ZkOutbox& outbox) : outbox_(outbox) {}

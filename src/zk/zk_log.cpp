@@ -1,5 +1,7 @@
 #include "zk/zk_log.h"
 
+#include "common/fork_guard.h"
+
 #include <mutex>
 #include <string_view>
 
@@ -10,10 +12,8 @@ struct Complaint {
   std::mutex mutex;
   std::string text;
 };
-Complaint& complaint() {
-  static auto* const instance = new Complaint;  // NOLINT: the C client's threads may outlive us
-  return *instance;
-}
+// Never destroyed: the C client's threads may outlive us.
+Complaint& complaint() { return per_process<Complaint>(); }
 }  // namespace
 
 // Lines come as "date:pid(tid):ZOO_ERROR@function@line: text".

@@ -8,9 +8,9 @@ namespace baton::internal {
 ZkOutbox::ZkOutbox() : alive_(std::make_shared<bool>(true)) {}
 ZkOutbox::~ZkOutbox() { *alive_ = false; }
 
-std::uint64_t ZkOutbox::ask(ZkRequest request, Answer answer) {
+std::uint64_t ZkOutbox::ask(ZkRequest request, Answer answer, Wanted wanted) {
   const std::uint64_t id = next_++;
-  waiting_.push_back({id, std::move(request), std::move(answer)});
+  waiting_.push_back({id, std::move(request), std::move(answer), std::move(wanted)});
   flush();
   return id;
 }
@@ -33,6 +33,7 @@ void ZkOutbox::flush() {
   while (open_ && under_way_ < kUnderWay && !waiting_.empty()) {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
+    if (next.wanted && !next.wanted()) continue;
     ++under_way_;
     line_->send(next.request, [this, alive = alive_, connection = connection_,
                                answer = std::move(next.answer)](ZkReply& reply) mutable {

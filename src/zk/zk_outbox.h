@@ -26,7 +26,9 @@ class ZkOutbox {
 
   // The answer's second argument: the connection it was sent on.
   using Answer = UniqueFunction<void(ZkReply&, std::uint64_t connection)>;
-  std::uint64_t ask(ZkRequest request, Answer answer);
+  // wanted: asked right before it is sent; if it says no, it is not sent and not answered.
+  using Wanted = UniqueFunction<bool()>;
+  std::uint64_t ask(ZkRequest request, Answer answer, Wanted wanted = nullptr);
   // True: it was not sent, and will not be, and is not answered.
   bool recall(std::uint64_t id);
 
@@ -41,6 +43,7 @@ class ZkOutbox {
     std::uint64_t id;
     ZkRequest request;
     Answer answer;
+    Wanted wanted;
   };
   void flush();
 

@@ -224,11 +224,22 @@ void ZkSession::look(const LockName& name, Nonce nonce, Answer<Standing> answer)
     return;
   }
   // What watches on other sessions have told may not have reached our server yet.
-  const auto freshness =
-      side_lines_.empty() ? ZkLister::Freshness::session : ZkLister::Freshness::synced;
-  lister_.read(directory(name), freshness,
-               [this, place = known->second, answer = std::move(answer)](
-                   const ZkListing& listing) mutable { answer(standing(place, listing)); });
+  const bool synced = !side_lines_.empty();
+  const auto place = known->second;
+  lister_.read(directory(name), synced ? ZkLister::Freshness::synced : ZkLister::Freshness::session,
+               [this, place, synced, answer = std::move(answer)](const ZkListing& listing) mutable {
+                 auto where = standing(place, listing);
+                 if (synced || !where || !where->view.tickets.empty()) {
+                   answer(std::move(where));
+                   return;
+                 }
+                 // Our ticket is not in the list. A hold would end for that: let the leader say it.
+                 lister_.read(
+                     directory(place->name), ZkLister::Freshness::synced,
+                     [this, place, answer = std::move(answer)](const ZkListing& sure) mutable {
+                       answer(standing(place, sure));
+                     });
+               });
 }
 
 void ZkSession::peek(const LockName& name, Answer<bool> busy) {
@@ -240,30 +251,6 @@ void ZkSession::peek(const LockName& name, Answer<bool> busy) {
                    busy(zk_error(listing.status, listing.code, "list " + directory(name)));
                  }
                });
-}
-
-void ZkSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
-  const auto known = places_.find(nonce);
-  if (known == places_.end() || known->second->state != Place::State::there) {
-    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(false); });
-    return;
-  }
-  lister_.read(
-      directory(name), ZkLister::Freshness::proven,
-      [this, place = known->second, answer = std::move(answer)](const ZkListing& listing) mutable {
-        if (listing.status == ZkStatus::lost) {
-          again([this, place, answer = std::move(answer)]() mutable {
-            verify(place->name, place->nonce, std::move(answer));
-          });
-          return;
-        }
-        const auto result = standing(place, listing);
-        if (!result) {
-          answer(result.error());
-        } else {
-          answer(result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
-        }
-      });
 }
 
 // ---- leaving

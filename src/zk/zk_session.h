@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/session.h"
+#include "zk/zk_errand.h"
 #include "zk/zk_heartbeat.h"
 #include "zk/zk_lister.h"
 #include "zk/zk_outbox.h"
@@ -31,6 +32,10 @@ struct ZkSessionParts {
   std::string label;
   bool permanent_parents = false;
   std::size_t watch_budget = ZkWatches::kBudget;
+  std::chrono::milliseconds patience{60'000};  // of callers that do not say how long they wait
+  // Without a root, list() meets the trees of everything else that uses the ensemble. So many
+  // directories without an entry are read, and no more.
+  std::size_t most_strange = 10'000;
   std::function<void(LogLevel, std::string_view)> log;
 };
 
@@ -109,10 +114,26 @@ class ZkSession final : public Session, private ZkLineListener {
   ZkOutbox* more_room();
 
   // zk_session_admin.cpp
+  // What one caller has asked. Q: one of these, with the answer.
+  struct Question {
+    std::weak_ptr<ZkErrand> errand;  // gone: it is answered
+    void ask(ZkRequest request, ZkOutbox::Answer to);
+  };
   struct Reading;
+  struct Eviction;
+  struct Proof;
+  template <class Q>
+  void begin(const std::shared_ptr<Q>& question, std::string what);
+  template <class Q, class T>
+  void settle(const std::shared_ptr<Q>& question, T result);
+  template <class Q>
+  void repeat(const std::shared_ptr<Q>& question,
+              void (ZkSession::*step)(const std::shared_ptr<Q>&));
+  void read_line(const std::shared_ptr<Reading>& reading);
   void read_entries(const std::shared_ptr<Reading>& reading);
-  void try_evict(const LockName& name, const std::string& entry, bool in_doubt,
-                 Answer<bool> answer);
+  void try_evict(const std::shared_ptr<Eviction>& eviction);
+  void prove(const std::shared_ptr<Proof>& proof);
+  void walk_from_root(const std::shared_ptr<Walk>& walk);
   void walk_on(const std::shared_ptr<Walk>& walk);
   void walk_into(const std::shared_ptr<Walk>& walk, const std::string& name);
 
@@ -140,6 +161,7 @@ class ZkSession final : public Session, private ZkLineListener {
   ZkWatches watches_;
   std::vector<std::unique_ptr<SideLine>> side_lines_;
   std::unordered_map<Nonce, PlacePtr> places_;
+  std::set<std::shared_ptr<ZkErrand>> errands_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

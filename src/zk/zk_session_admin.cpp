@@ -1,6 +1,7 @@
-// What operators ask: inspect, list, evict. Answers that are lost are asked for again; the caller
-// bounds the wait.
+// What operators ask: inspect, list, evict; and verify. Answers that are lost are asked for again,
+// until the caller stops waiting.
 #include "common/lock_name.h"
+#include "zk/zk_lister.h"
 #include "zk/zk_session.h"
 
 #include <algorithm>
@@ -33,53 +34,105 @@ Entry make_entry(const std::string& name, const ZkReply& reply) {
 // Reads go out in slices: releases and looks of others need not stand behind thousands of them.
 constexpr std::size_t kSlice = 64;
 
-struct ZkSession::Reading {
-  Reading(LockName lock, ZkQueue line, Answer<LockSnapshot> to)
-      : name(std::move(lock)), queue(std::move(line)), answer(std::move(to)) {
-    snapshot.name = name.text();
-  }
+// ---- questions end with their callers
+
+void ZkSession::Question::ask(ZkRequest request, ZkOutbox::Answer to) {
+  if (const auto open = errand.lock()) open->ask(std::move(request), std::move(to));
+}
+
+template <class Q>
+void ZkSession::begin(const std::shared_ptr<Q>& question, std::string what) {
+  const Time wanted = take_wanted_until();
+  const Time until = wanted != kNever ? wanted : parts_.loop->now() + Nanos(parts_.patience);
+  // The end of the caller's own patience is its timeout; ours says that the servers are silent.
+  const Errc late = wanted != kNever ? Errc::timeout : Errc::connection_failed;
+  auto errand = ZkErrand::begin(*parts_.loop, outbox_, until, [this, question, what, late] {
+    errands_.erase(question->errand.lock());
+    question->answer(
+        Error(late, what + ": no server has answered in time; try again when one does"));
+  });
+  question->errand = errand;
+  errands_.insert(std::move(errand));
+}
+
+template <class Q, class T>
+void ZkSession::settle(const std::shared_ptr<Q>& question, T result) {
+  const auto errand = question->errand.lock();
+  if (errand == nullptr || !errand->finish()) return;
+  errands_.erase(errand);
+  question->answer(std::move(result));
+}
+
+template <class Q>
+void ZkSession::repeat(const std::shared_ptr<Q>& question,
+                       void (ZkSession::*step)(const std::shared_ptr<Q>&)) {
+  again([this, question, step] {
+    const auto errand = question->errand.lock();
+    if (errand != nullptr && errand->wanted()) (this->*step)(question);
+  });
+}
+
+// ---- inspect
+
+struct ZkSession::Reading : Question {
+  Reading(LockName lock, Answer<LockSnapshot> to) : name(std::move(lock)), answer(std::move(to)) {}
   const LockName name;
-  const ZkQueue queue;
   Answer<LockSnapshot> answer;
+  ZkQueue queue;
   std::size_t next = 0;
   LockSnapshot snapshot;
   std::optional<ZkReply> trouble;
 };
 
 void ZkSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
-  lister_.read(directory(name), ZkLister::Freshness::synced,
-               [this, name, answer = std::move(answer)](const ZkListing& listing) mutable {
-                 if (listing.status == ZkStatus::lost) {
-                   again([this, name, answer = std::move(answer)]() mutable {
-                     inspect(name, std::move(answer));
-                   });
-                 } else if (listing.status == ZkStatus::ok || listing.status == ZkStatus::no_node) {
-                   read_entries(std::make_shared<Reading>(name, listing.queue, std::move(answer)));
+  const auto reading = std::make_shared<Reading>(name, std::move(answer));
+  begin(reading, "list " + directory(name));
+  read_line(reading);
+}
+
+void ZkSession::read_line(const std::shared_ptr<Reading>& reading) {
+  reading->next = 0;
+  reading->snapshot = {};
+  reading->snapshot.name = reading->name.text();
+  reading->trouble.reset();
+  const std::string where = directory(reading->name);
+  reading->ask({ZkRequest::Kind::sync, where, {}}, [reading](ZkReply& reply, std::uint64_t) {
+    if (reply.status != ZkStatus::ok) reading->trouble = reply;
+  });
+  reading->ask({ZkRequest::Kind::children, where, {}},
+               [this, reading, where](ZkReply& reply, std::uint64_t) {
+                 const ZkReply& said = reading->trouble ? *reading->trouble : reply;
+                 if (said.status == ZkStatus::lost) {
+                   repeat(reading, &ZkSession::read_line);
+                 } else if (said.status == ZkStatus::ok || said.status == ZkStatus::no_node) {
+                   reading->trouble.reset();
+                   reading->queue = zk_queue(reply.children);
+                   read_entries(reading);
                  } else {
-                   answer(zk_error(listing.status, listing.code, "list " + directory(name)));
+                   settle(reading, zk_error(said.status, said.code, "list " + where));
                  }
                });
 }
 
 void ZkSession::read_entries(const std::shared_ptr<Reading>& reading) {
   if (reading->trouble && reading->trouble->status == ZkStatus::lost) {
-    again([this, reading] { inspect(reading->name, std::move(reading->answer)); });
+    repeat(reading, &ZkSession::read_line);
     return;
   }
   if (reading->trouble) {
-    reading->answer(zk_error(reading->trouble->status, reading->trouble->code,
+    settle(reading, zk_error(reading->trouble->status, reading->trouble->code,
                              "read the entries of " + directory(reading->name)));
     return;
   }
   const auto& entries = reading->queue.entries;
   if (reading->next == entries.size()) {
-    reading->answer(std::move(reading->snapshot));
+    settle(reading, std::move(reading->snapshot));
     return;
   }
   // Answered in order: the last answer is the end of the slice.
   const std::size_t end = std::min(reading->next + kSlice, entries.size());
   for (std::size_t i = std::exchange(reading->next, end); i < end; ++i) {
-    outbox_.ask(
+    reading->ask(
         {ZkRequest::Kind::get, path(reading->name, entries[i].name), {}},
         [this, reading, i, end](ZkReply& reply, std::uint64_t) {
           if (reply.status == ZkStatus::ok) {
@@ -92,70 +145,130 @@ void ZkSession::read_entries(const std::shared_ptr<Reading>& reading) {
   }
 }
 
+// ---- verify
+
+struct ZkSession::Proof : Question {
+  Proof(PlacePtr mine, Answer<bool> to) : place(std::move(mine)), answer(std::move(to)) {}
+  const PlacePtr place;
+  Answer<bool> answer;
+  ZkReply written;
+};
+
+void ZkSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+  const auto known = places_.find(nonce);
+  if (known == places_.end() || known->second->state != Place::State::there) {
+    take_wanted_until();
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(false); });
+    return;
+  }
+  const auto proof = std::make_shared<Proof>(known->second, std::move(answer));
+  begin(proof, "list " + directory(name));
+  prove(proof);
+}
+
+// A list behind a write: what was decided before is in it, and a majority has just said so.
+void ZkSession::prove(const std::shared_ptr<Proof>& proof) {
+  proof->ask({ZkRequest::Kind::remove, kZkNobody, {}},
+             [proof](ZkReply& reply, std::uint64_t) { proof->written = std::move(reply); });
+  proof->ask({ZkRequest::Kind::children, directory(proof->place->name), {}},
+             [this, proof](ZkReply& reply, std::uint64_t) {
+               const bool sure = zk_nothing_removed(proof->written.status);
+               ZkListing listing;
+               listing.status = sure ? reply.status : proof->written.status;
+               listing.code = sure ? reply.code : proof->written.code;
+               if (listing.status == ZkStatus::lost) {
+                 repeat(proof, &ZkSession::prove);
+                 return;
+               }
+               if (listing.status == ZkStatus::ok) listing.queue = zk_queue(reply.children);
+               const auto result = standing(proof->place, listing);
+               if (!result) {
+                 settle(proof, result.error());
+               } else {
+                 settle(proof, result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
+               }
+             });
+}
+
+// ---- evict
+
+struct ZkSession::Eviction : Question {
+  ZkRequest request;
+  bool in_doubt = false;  // an answer was lost: it may have been us
+  Answer<bool> answer;
+};
+
 void ZkSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   const bool entry =
       entry_id.find('/') == std::string_view::npos && zk_sequence(entry_id).has_value();
-  if (!entry) {
-    // Not an entry, and never removed; yet "there is none" is the store's to say.
-    outbox_.ask({ZkRequest::Kind::sync, directory(name), {}},
-                [this, name, id = std::string(entry_id), answer = std::move(answer)](
-                    ZkReply& reply, std::uint64_t) mutable {
-                  if (reply.status == ZkStatus::lost) {
-                    again([this, name, id, answer = std::move(answer)]() mutable {
-                      evict(name, id, std::move(answer));
-                    });
-                  } else {
-                    answer(false);
-                  }
-                });
-    return;
-  }
-  try_evict(name, std::string(entry_id), false, std::move(answer));
+  const auto eviction = std::make_shared<Eviction>();
+  // What is no entry is never removed; yet "there is none" is the store's to say.
+  eviction->request = entry ? ZkRequest{ZkRequest::Kind::remove, path(name, entry_id), {}}
+                            : ZkRequest{ZkRequest::Kind::sync, directory(name), {}};
+  eviction->answer = std::move(answer);
+  begin(eviction, "remove " + path(name, entry_id));
+  try_evict(eviction);
 }
 
-void ZkSession::try_evict(const LockName& name, const std::string& entry, bool in_doubt,
-                          Answer<bool> answer) {
-  outbox_.ask({ZkRequest::Kind::remove, path(name, entry), {}},
-              [this, name, entry, in_doubt, answer = std::move(answer)](ZkReply& reply,
-                                                                        std::uint64_t) mutable {
-                if (reply.status == ZkStatus::ok) {
-                  answer(true);
-                } else if (reply.status == ZkStatus::no_node) {
-                  answer(in_doubt);  // gone; if an answer was lost, most likely by us
-                } else if (reply.status == ZkStatus::lost) {
-                  again([this, name, entry, answer = std::move(answer)]() mutable {
-                    try_evict(name, entry, true, std::move(answer));
-                  });
-                } else {
-                  answer(zk_error(reply.status, reply.code, "remove " + path(name, entry)));
-                }
-              });
+void ZkSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
+  eviction->ask(eviction->request, [this, eviction](ZkReply& reply, std::uint64_t) {
+    const bool removal = eviction->request.kind == ZkRequest::Kind::remove;
+    if (reply.status == ZkStatus::lost) {
+      eviction->in_doubt = removal;
+      repeat(eviction, &ZkSession::try_evict);
+    } else if (!removal) {
+      settle(eviction, false);
+    } else if (reply.status == ZkStatus::ok) {
+      settle(eviction, true);
+    } else if (reply.status == ZkStatus::no_node) {
+      settle(eviction, eviction->in_doubt);  // gone; if an answer was lost, most likely by us
+    } else {
+      settle(eviction, zk_error(reply.status, reply.code, "remove " + eviction->request.path));
+    }
+  });
 }
 
 // ---- list: walks the tree below the root
 
-struct ZkSession::Walk {
+struct ZkSession::Walk : Question {
   std::string prefix;
   std::vector<std::string> found;
   std::deque<std::string> ahead;  // directories to be read, by lock name; "": the root
   std::size_t under_way = 0;
+  std::size_t strange = 0;  // directories without an entry
   std::optional<ZkReply> trouble;
   Answer<std::vector<std::string>> answer;
 };
 
 void ZkSession::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
-  auto walk = std::make_shared<Walk>();
+  const auto walk = std::make_shared<Walk>();
   walk->prefix = prefix;
   walk->answer = std::move(answer);
-  walk->ahead.emplace_back();
-  outbox_.ask({ZkRequest::Kind::sync, parts_.root.empty() ? "/" : parts_.root, {}},
-              [walk](ZkReply& reply, std::uint64_t) {
-                if (reply.status != ZkStatus::ok) walk->trouble = reply;
-              });
+  begin(walk, "list the locks");
+  walk_from_root(walk);
+}
+
+void ZkSession::walk_from_root(const std::shared_ptr<Walk>& walk) {
+  walk->found.clear();
+  walk->strange = 0;
+  walk->trouble.reset();
+  walk->ahead.assign(1, std::string());
+  walk->ask({ZkRequest::Kind::sync, parts_.root.empty() ? "/" : parts_.root, {}},
+            [walk](ZkReply& reply, std::uint64_t) {
+              if (reply.status != ZkStatus::ok) walk->trouble = reply;
+            });
   walk_on(walk);
 }
 
 void ZkSession::walk_on(const std::shared_ptr<Walk>& walk) {
+  if (parts_.root.empty() && walk->strange > parts_.most_strange) {
+    settle(walk, Error(Errc::store_error,
+                       "list the locks: the URL has no root, and more than " +
+                           std::to_string(parts_.most_strange) +
+                           " directories of other programs lie below \"/\"; give a prefix, or "
+                           "move the locks below a root"));
+    return;
+  }
   while (!walk->ahead.empty() && !walk->trouble && walk->under_way < kSlice) {
     const std::string name = std::move(walk->ahead.front());
     walk->ahead.pop_front();
@@ -164,11 +277,11 @@ void ZkSession::walk_on(const std::shared_ptr<Walk>& walk) {
   if (walk->under_way != 0) return;
   if (!walk->trouble) {
     std::sort(walk->found.begin(), walk->found.end());
-    walk->answer(std::move(walk->found));
+    settle(walk, std::move(walk->found));
   } else if (walk->trouble->status == ZkStatus::lost) {
-    again([this, walk] { list(walk->prefix, std::move(walk->answer)); });
+    repeat(walk, &ZkSession::walk_from_root);
   } else {
-    walk->answer(zk_error(walk->trouble->status, walk->trouble->code, "list the locks"));
+    settle(walk, zk_error(walk->trouble->status, walk->trouble->code, "list the locks"));
   }
 }
 
@@ -176,32 +289,33 @@ void ZkSession::walk_into(const std::shared_ptr<Walk>& walk, const std::string& 
   ++walk->under_way;
   const std::string where =
       name.empty() ? (parts_.root.empty() ? "/" : parts_.root) : zk_directory(parts_.root, name);
-  outbox_.ask({ZkRequest::Kind::children, where, {}},
-              [this, walk, name, where](ZkReply& reply, std::uint64_t) {
-                --walk->under_way;
-                // Gone meanwhile, or not for us to see: nothing of ours is there.
-                const bool hidden = reply.status == ZkStatus::no_auth && !name.empty();
-                if (reply.status != ZkStatus::ok && reply.status != ZkStatus::no_node && !hidden) {
-                  walk->trouble = reply;
+  walk->ask({ZkRequest::Kind::children, where, {}},
+            [this, walk, name, where](ZkReply& reply, std::uint64_t) {
+              --walk->under_way;
+              // Gone meanwhile, or not for us to see: nothing of ours is there.
+              const bool hidden = reply.status == ZkStatus::no_auth && !name.empty();
+              if (reply.status != ZkStatus::ok && reply.status != ZkStatus::no_node && !hidden) {
+                walk->trouble = reply;
+              }
+              bool lock = false;
+              for (const auto& child : reply.children) {
+                if (zk_sequence(child)) {
+                  lock = true;
+                  continue;
                 }
-                bool lock = false;
-                for (const auto& child : reply.children) {
-                  if (zk_sequence(child)) {
-                    lock = true;
-                    continue;
-                  }
-                  if (where == "/" && child == "zookeeper") continue;
-                  const std::string below = name.empty() ? child : name + "/" + child;
-                  // Only where names that begin with the prefix can be.
-                  const auto common = std::min(below.size(), walk->prefix.size());
-                  if (below.compare(0, common, walk->prefix, 0, common) != 0) continue;
-                  if (parse_lock_name(below)) walk->ahead.push_back(below);
-                }
-                if (lock && !name.empty() && name.starts_with(walk->prefix)) {
-                  walk->found.push_back(name);
-                }
-                walk_on(walk);
-              });
+                if (where == "/" && child == "zookeeper") continue;
+                const std::string below = name.empty() ? child : name + "/" + child;
+                // Only where names that begin with the prefix can be.
+                const auto common = std::min(below.size(), walk->prefix.size());
+                if (below.compare(0, common, walk->prefix, 0, common) != 0) continue;
+                if (parse_lock_name(below).has_value()) walk->ahead.push_back(below);
+              }
+              if (!lock) ++walk->strange;
+              if (lock && !name.empty() && name.starts_with(walk->prefix)) {
+                walk->found.push_back(name);
+              }
+              walk_on(walk);
+            });
 }
 
 }  // namespace baton::internal

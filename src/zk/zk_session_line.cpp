@@ -31,7 +31,10 @@ class ZkSession::SideLine final : public ZkLineListener {
   void set_lane(std::size_t lane) noexcept { lane_ = lane; }
 
   void line_connected(const ZkConnection&) override { outbox_.connected(); }
-  void line_disconnected() override { outbox_.disconnected(); }
+  void line_disconnected() override {
+    outbox_.disconnected();
+    if (!session_.ended_ && !session_.closing_) session_.watches_.lane_cut(lane_);
+  }
   void line_ended(ZkStatus, const std::string&) override {
     session_.side_line_ended_ = session_.parts_.loop->now();
     outbox_.disconnected();
@@ -165,6 +168,8 @@ void ZkSession::over(Errc reason, const std::string& detail) {
   connected_ = false;
   lease_->end();
   outbox_.disconnected();
+  for (const auto& errand : std::exchange(errands_, {})) errand->finish();
+  watches_.stop_looking();
   heartbeat_.reset();
   line_.reset();  // no answer comes any more
   parts_.loop->cancel(apart_timer_);
@@ -230,6 +235,7 @@ void ZkSession::again(Task task) {
 
 void ZkSession::close(Answer<Done> answer) {
   closing_ = true;
+  watches_.stop_looking();
   parts_.loop->cancel(apart_timer_);
   heartbeat_.reset();
   closed_ = std::move(answer);

@@ -22,15 +22,59 @@ ZkWatches::~ZkWatches() {
   *alive_ = false;
   for (auto& [id, watcher] : watchers_) loop_.cancel(watcher.timer);
   for (auto& [path, state] : paths_) loop_.cancel(state.blocked);
+  stop_looking();
 }
 
 std::size_t ZkWatches::add_lane(ZkOutbox& outbox) {
-  lanes_.push_back({&outbox, 0});
-  return lanes_.size() - 1;
+  const std::size_t lane = lanes_.size();
+  lanes_.push_back({&outbox, 0, TimerId::none, {}});
+  if (lane != 0) {
+    // It may take a while until it is connected for the first time.
+    lanes_[lane].looking = loop_.at(loop_.now() + kUnwatchable, [this, lane] { look_apart(lane); });
+  }
+  return lane;
+}
+
+void ZkWatches::lane_cut(std::size_t lane) {
+  loop_.cancel(lanes_[lane].looking);
+  look_apart(lane);
+}
+
+void ZkWatches::stop_looking() {
+  for (auto& lane : lanes_) loop_.cancel(lane.looking);
+}
+
+void ZkWatches::look_apart(std::size_t lane) {
+  for (auto& path : std::exchange(lanes_[lane].looked, {})) idle_.push_back(std::move(path));
+  sweep();
+  const auto* const outbox = lanes_[lane].outbox;
+  if (outbox == nullptr || outbox->open()) return;
+  lanes_[lane].looking = loop_.at(loop_.now() + kUnwatchable, [this, lane] { look_apart(lane); });
+  std::vector<WatchId> own;
+  for (auto& [path, state] : paths_) {
+    if (state.lane != lane || (!state.asked && !state.armed)) continue;
+    const auto before = own.size();
+    std::erase_if(state.watchers, [&](WatchId id) {
+      const auto watcher = watchers_.find(id);
+      if (watcher == watchers_.end() || watcher->second.mine) return false;
+      own.push_back(id);
+      return true;
+    });
+    // The watch stays where it is: most look, find their node, and watch it again.
+    if (own.size() != before) lanes_[lane].looked.push_back(path);
+  }
+  for (const WatchId id : own) {
+    auto watcher = watchers_.extract(id);
+    if (watcher.empty()) continue;  // taken back meanwhile
+    loop_.cancel(watcher.mapped().timer);
+    watcher.mapped().handler(WatchEvent::look);
+  }
 }
 
 void ZkWatches::lane_ended(std::size_t lane) {
   lanes_[lane].outbox = nullptr;
+  loop_.cancel(lanes_[lane].looking);
+  lanes_[lane].looked.clear();
   std::vector<std::string> lost;
   for (const auto& [path, state] : paths_) {
     if (state.lane == lane) lost.push_back(path);

@@ -36,6 +36,11 @@ class ZkWatches {
   std::size_t lanes() const noexcept { return lanes_.size(); }
   // Its session is over: whoever watched there looks for himself. The lane is not used again.
   void lane_ended(std::size_t lane);
+  // Its connection was lost: what is watched there is not told until it is back. Those that watch
+  // their own node there look now, and every second until then: a holder must hear soon that its
+  // entry is gone. Not for lane 0: after its return everything looks.
+  void lane_cut(std::size_t lane);
+  void stop_looking();  // the session is over
 
   // mine: the path of the watcher's own node, if he stands behind this one. soon: within 100 ms is
   // early enough.
@@ -53,6 +58,8 @@ class ZkWatches {
   struct Lane {
     ZkOutbox* outbox = nullptr;  // null: over
     std::size_t bytes = 0;
+    TimerId looking = TimerId::none;  // while it is apart
+    std::vector<std::string> looked;  // nodes whose watchers have looked: some come back, some not
   };
   struct Path {
     std::vector<WatchId> watchers;
@@ -78,6 +85,7 @@ class ZkWatches {
   void fire(Path gone, bool in_order);
   bool read_in_order(const std::string& path, std::uint64_t connection) const;
   std::size_t choose_lane(std::size_t bytes);
+  void look_apart(std::size_t lane);
   void sweep();
   Path forget(Paths::iterator path);
 

@@ -180,7 +180,7 @@ TEST_F(ZkSecurity, AReadGroupMayLookAndNotTouch) {
   EXPECT_EQ(seen[0].token, lock.token());
   EXPECT_EQ(ops.list(), std::vector<std::string>{"team/job"});
   // One attempt on a lock that is held ends with the look that it may have.
-  EXPECT_FALSE(ops.mutex("team/job").try_acquire());
+  EXPECT_FALSE(ops.mutex("team/job").try_acquire().has_value());
   expect_error(Errc::permission_denied, [&] { (void)ops.evict("team/job", seen[0].id); });
   expect_error(Errc::permission_denied,
                [&] { (void)ops.mutex("team/job").acquire({.timeout = kLong}); });

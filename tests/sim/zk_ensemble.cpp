@@ -89,7 +89,7 @@ void ZkEnsemble::accept(int server, const ZkConnPtr& conn, std::int64_t session,
   }
   for (const auto& [zxid, event] : news) {
     if (conn->watches.erase(event.second) == 0 || conn->caller == nullptr) continue;
-    conn->caller->news(event.first, event.second, here.tree.zxid);
+    conn->caller->news(event.first, event.second);
   }
 }
 
@@ -255,7 +255,7 @@ void ZkEnsemble::tell(Server& server, internal::ZkNews news, const std::string& 
   for (const auto& [id, conn] : server.conns) {
     if (conn->watches.erase(path) == 0) continue;
     ++told_;
-    if (conn->caller != nullptr) conn->caller->news(news, path, server.tree.zxid);
+    if (conn->caller != nullptr) conn->caller->news(news, path);
   }
 }
 

@@ -35,7 +35,7 @@ class ZkCaller {
   virtual void expired() = 0;  // the session is over
   virtual void hung_up() = 0;  // the server closes the connection, or never takes it
   virtual void reply(internal::ZkReply reply, std::uint64_t zxid) = 0;
-  virtual void news(internal::ZkNews news, const std::string& path, std::uint64_t zxid) = 0;
+  virtual void news(internal::ZkNews news, const std::string& path) = 0;
   virtual void pong() = 0;
 };
 

@@ -212,9 +212,10 @@ void SimZkLine::reply(ZkReply reply, std::uint64_t zxid) {
   });
 }
 
-void SimZkLine::news(internal::ZkNews news, const std::string& path, std::uint64_t zxid) {
-  to_client([this, news, path, zxid] {
-    seen_ = std::max(seen_, zxid);
+// An event says nothing of what its server knows (its header carries -1): the next server need not
+// know of it.
+void SimZkLine::news(internal::ZkNews news, const std::string& path) {
+  to_client([this, news, path] {
     if (watches_.erase(path) > 0) listener_->line_news(news, path);
   });
 }

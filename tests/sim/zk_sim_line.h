@@ -57,7 +57,7 @@ class SimZkLine final : public internal::ZkLine, private ZkCaller {
   void expired() override;
   void hung_up() override;
   void reply(internal::ZkReply reply, std::uint64_t zxid) override;
-  void news(internal::ZkNews news, const std::string& path, std::uint64_t zxid) override;
+  void news(internal::ZkNews news, const std::string& path) override;
   void pong() override;
 
   World& world_;

@@ -195,10 +195,10 @@ void FakeWire::tell(ZkNews news, const std::string& path) {
   if (server_watches_.erase(path) == 0) return;
   Item item;
   item.kind = Item::Kind::news;
+  // No zxid: an event says nothing of what its server knows (its header carries -1), so the next
+  // server need not know of it.
   item.news = news;
   item.path = path;
-  item.zxid = zk_.zxid();
-  item.tree = std::make_shared<FakeTree>(tree());
   to_client_.push_back(std::move(item));
 }
 

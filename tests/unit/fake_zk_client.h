@@ -45,6 +45,7 @@ class FakeZkClient final : private SessionListener {
     std::string client_id = "AAAAAAAA";
     bool permanent_parents = false;
     std::size_t watch_budget = ZkWatches::kBudget;
+    std::size_t most_strange = 10'000;
     bool open = true;
   };
 
@@ -58,6 +59,7 @@ class FakeZkClient final : private SessionListener {
     parts.label = "label of " + setup_.client_id;
     parts.permanent_parents = setup_.permanent_parents;
     parts.watch_budget = setup_.watch_budget;
+    parts.most_strange = setup_.most_strange;
     parts.log = [](LogLevel, std::string_view) {};
     opened = ask<Done>([&](Answer<Done> answer) {
       SessionListener& listener = *this;

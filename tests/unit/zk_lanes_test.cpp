@@ -182,7 +182,7 @@ TEST_F(ZkLanesTest, EndBeforeItsWatchesWereAnsweredIsALookToo) {
 }
 
 TEST_F(ZkLanesTest, FurtherSessionThatLosesItsConnectionKeepsItsWatches) {
-  for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce);
+  for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce, Nonce{9});
   settle();
   wire(1).cut();
   EXPECT_EQ(events, Texts{});
@@ -190,6 +190,68 @@ TEST_F(ZkLanesTest, FurtherSessionThatLosesItsConnectionKeepsItsWatches) {
   settle();
   EXPECT_EQ(events, Texts{"3 look"});
   EXPECT_EQ(ann.resumed, 0) << "that is not our contact with the store";
+}
+
+// A holder must hear within a second that its entry is gone, also while nothing can be told there.
+TEST_F(ZkLanesTest, OwnNodesWatchedOverAConnectionThatIsCutAreLookedAtUntilItIsBack) {
+  watch(1, Nonce{9});
+  watch(2, Nonce{9});
+  watch(3);            // own, in the second session
+  watch(4, Nonce{9});  // one ahead: the second session tells when it is back
+  settle();
+  ASSERT_EQ(wire(1).watches().size(), 2u);
+  wire(1).cut();
+  EXPECT_EQ(events, Texts{"3 look"}) << "at once";
+  watch(3);
+  loop.advance(900ms);
+  EXPECT_EQ(events.size(), 1u);
+  loop.advance(200ms);
+  EXPECT_EQ(events, (Texts{"3 look", "3 look"})) << "again after a second";
+  watch(3);
+  settle();
+  loop.advance(3s);
+  settle();
+  EXPECT_EQ(events.size(), 2u) << "the connection is back: it tells";
+  EXPECT_EQ(wire(1).watches().size(), 2u);
+  zk.remove("/app/job/" + node(3));
+  settle();
+  EXPECT_EQ(events.size(), 3u);
+  zk.remove("/app/job/" + node(4));
+  settle();
+  EXPECT_EQ(events.back(), "4 look");
+}
+
+TEST_F(ZkLanesTest, OwnNodesAreLookedAtWhileAFurtherSessionCannotBeOpened) {
+  for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce);
+  wire(0).settle();
+  ASSERT_EQ(lanes(), 2u);
+  loop.advance(1s);
+  EXPECT_EQ(events, Texts{"3 look"});
+}
+
+TEST_F(ZkLanesTest, NothingIsLookedAtAfterTheEnd) {
+  for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce);
+  settle();
+  wire(1).cut();
+  watch(3);
+  wire(0).expire();
+  ASSERT_EQ(ann.ended.size(), 1u);
+  loop.advance(5s);
+  EXPECT_EQ(events, Texts{"3 look"});
+}
+
+// One that looked and found its node gone does not come back: nothing is left of its watch.
+TEST_F(ZkLanesTest, WatchesOfThoseThatDoNotComeBackAreTakenBack) {
+  for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce);
+  settle();
+  wire(1).cut();
+  EXPECT_EQ(events, Texts{"3 look"});
+  loop.advance(1s);
+  settle();
+  EXPECT_TRUE(wire(1).watches().empty());
+  watch(4);
+  settle();
+  EXPECT_EQ(wire(1).watches(), std::set<std::string>{"/app/job/" + node(4)});
 }
 
 // The server of the other session may be ahead of ours.

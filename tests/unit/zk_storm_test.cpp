@@ -1,7 +1,6 @@
 // The engine and the ZooKeeper session together, through storms: connections break, sessions end,
 // operators interfere, at random but repeatably. A seed decides everything.
-#include "common/engine.h"
-#include "fake_zk_client.h"
+#include "fake_zk_process.h"
 
 #include <gtest/gtest.h>
 
@@ -17,186 +16,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What must never be.
-struct Judge {
-  explicit Judge(FakeZk& ensemble) : zk(ensemble) {}
-  void granted(const std::shared_ptr<Hold>& hold) {
-    auto& last = tokens[hold->name()];
-    // Evicted before its turn came, and the news is still on its way: the next one may be first.
-    if (!evicted.contains(hold->token())) {
-      EXPECT_GT(hold->token(), last) << "tokens of a lock grow";
-    }
-    last = std::max(last, hold->token());
-    holds.push_back(hold);
-    ++grants;
-    check();
-  }
-  void check() {
-    std::map<LockName, int> valid;
-    for (const auto& hold : holds) {
-      if (!evicted.contains(hold->token()) && hold->valid()) ++valid[hold->name()];
-    }
-    for (const auto& [name, count] : valid) ASSERT_LE(count, 1) << "two hold " << name.text();
-    std::erase_if(holds, [](const auto& hold) { return !hold->is_held(); });
-  }
-  FakeZk& zk;
-  std::map<LockName, std::uint64_t> tokens;
-  std::vector<std::shared_ptr<Hold>> holds;
-  std::set<std::uint64_t> evicted;  // by force: until it is noticed only the token protects
-  int grants = 0;
-};
-
-// One process: the real engine over the real session.
-class Process final : public EngineHost, public Backend {
- public:
-  Process(FakeZk& zk, Judge& judge, int number, std::size_t watch_budget)
-      : zk_(zk), judge_(judge), number_(number), watch_budget_(watch_budget) {
-    engine_ = std::make_unique<Engine>(
-        *this, *this, [](LogLevel, std::string_view) {}, static_cast<std::uint32_t>(number + 1));
-    zk.loop().step([&] { engine_->open([](const Result<Done>&) {}); });
-  }
-  ~Process() override {
-    zk_.loop().step([&] {
-      engine_->abandon();
-      opening_.reset();
-    });
-  }
-
-  struct Sink final : AttemptSink {
-    bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override {
-      ++offers;
-      if (outcome) {
-        hold = *outcome;
-      } else {
-        error = outcome.error().errc();
-        what = outcome.error().what();
-      }
-      return true;
-    }
-    int offers = 0;
-    std::shared_ptr<Hold> hold;
-    Errc error{};
-    std::string what;
-  };
-  struct Try {
-    std::shared_ptr<Attempt> attempt;
-    std::shared_ptr<Sink> sink;
-  };
-
-  void acquire(const std::string& lock, std::optional<Nanos> timeout) {
-    const auto sink = std::make_shared<Sink>();
-    const auto attempt = std::make_shared<Attempt>(lock_name(lock), false, sink);
-    attempt->started = loop().now();
-    if (timeout) attempt->deadline = loop().now() + *timeout;
-    tries.push_back({attempt, sink});
-    zk_.loop().step([&] { engine_->start(attempt); });
-  }
-  void give_up(std::size_t i) {
-    zk_.loop().step([&] { engine_->give_up(tries[i].attempt, Errc::cancelled); });
-  }
-  void release(const std::shared_ptr<Hold>& hold) {
-    zk_.loop().step([&] {
-      if (hold->become_released()) engine_->drop(hold, nullptr);
-    });
-  }
-  // Takes out what is settled; true: something is still under way.
-  bool sort_out() {
-    std::erase_if(tries, [this](const Try& t) {
-      if (t.sink->offers == 0) return false;
-      EXPECT_EQ(t.sink->offers, 1);
-      if (t.sink->hold) {
-        mine.push_back(t.sink->hold);
-      } else {
-        EXPECT_TRUE(t.sink->error == Errc::timeout || t.sink->error == Errc::cancelled)
-            << t.sink->what;
-      }
-      return true;
-    });
-    std::erase_if(mine, [](const auto& hold) { return !hold->is_held(); });
-    return !tries.empty() || !mine.empty();
-  }
-  Engine& engine() { return *engine_; }
-
-  std::vector<Try> tries;
-  std::vector<std::shared_ptr<Hold>> mine;
-
-  // ---- Backend
-  Loop& loop() noexcept override { return zk_.loop(); }
-  std::string where() const override { return "fake"; }
-  void stop() noexcept override {}
-  void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
-    const auto number = ++opens_;
-    answer_ = std::move(answer);
-    ZkSessionParts parts;
-    parts.loop = &zk_.loop();
-    parts.make_line = [this](ZkLineListener& l) { return zk_.make_line(l); };
-    parts.root = "/app";
-    parts.client_id = "process" + std::to_string(number_);
-    parts.watch_budget = watch_budget_;
-    parts.log = [](LogLevel, std::string_view) {};
-    opening_ =
-        std::make_unique<ZkSession>(std::move(parts), listener, [this, number](Result<Done> done) {
-          zk_.loop().defer([this, number, done = std::move(done)]() mutable {
-            if (number == opens_) finish(std::move(done));
-          });
-        });
-    timer_ = zk_.loop().at(zk_.loop().now() + 4s, [this, number] {
-      if (number == opens_) finish(Error(Errc::connection_failed, "no server"));
-    });
-  }
-
- private:
-  void finish(Result<Done> done) {
-    if (!answer_) return;
-    zk_.loop().cancel(timer_);
-    auto session = std::move(opening_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (done) {
-      answer(std::unique_ptr<Session>(std::move(session)));
-    } else {
-      ++opens_;
-      answer(done.error());
-    }
-  }
-
-  // ---- EngineHost
-  std::weak_ptr<HoldKeeper> keeper() override { return {}; }
-  void hold_granted(const std::shared_ptr<Hold>& hold) override {
-    judge_.granted(hold);
-    watch_deadline(hold);
-  }
-  void hold_lost(const std::shared_ptr<Hold>&) override {}
-  void hold_released(const std::shared_ptr<Hold>&) override {}
-  void metric(const MetricEvent&, const LockName*) override {}
-  // What the loss thread does.
-  void watch_deadline(const std::shared_ptr<Hold>& hold) {
-    zk_.loop().at(hold->lease().deadline(), [this, hold] {
-      if (!hold->is_held()) return;
-      if (const Errc due = hold->due_loss(); due == Errc{}) {
-        watch_deadline(hold);
-      } else if (hold->become_lost(due)) {
-        engine_->drop(hold, nullptr);
-      }
-    });
-  }
-
-  FakeZk& zk_;
-  Judge& judge_;
-  const int number_;
-  const std::size_t watch_budget_;
-  std::uint64_t opens_ = 0;
-  TimerId timer_ = TimerId::none;
-  Answer<std::unique_ptr<Session>> answer_;
-  std::unique_ptr<ZkSession> opening_;
-  std::unique_ptr<Engine> engine_;
-};
-
 class Storm {
  public:
   Storm(std::uint64_t seed, std::size_t watch_budget) : random_(seed) {
     zk_.timeout = 2s;
     for (int n = 0; n < 3; ++n) {
-      processes_.push_back(std::make_unique<Process>(zk_, judge_, n, watch_budget));
+      processes_.push_back(std::make_unique<ZkProcess>(zk_, judge_, n, watch_budget));
     }
   }
 
@@ -278,7 +103,7 @@ class Storm {
   }
 
   void one_thing() {
-    Process& process = *processes_[pick(processes_.size())];
+    ZkProcess& process = *processes_[pick(processes_.size())];
     const auto what = pick(100);
     if (what < 60) {
       if (auto* const wire = any_wire(true)) {
@@ -319,9 +144,9 @@ class Storm {
   std::mt19937_64 random_;
   ManualLoop loop_;
   FakeZk zk_{loop_};
-  Judge judge_{zk_};
+  ZkJudge judge_{zk_};
   std::set<std::int64_t> expired_;
-  std::vector<std::unique_ptr<Process>> processes_;
+  std::vector<std::unique_ptr<ZkProcess>> processes_;
 };
 
 void storms(std::uint64_t first, std::uint64_t count, std::size_t watch_budget) {
