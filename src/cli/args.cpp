@@ -30,6 +30,9 @@ constexpr std::string_view kGlobalsWithValue[] = {
     "--url",           "--cacert",          "--cert",           "--key", "--user", "--label",
     "--password-file", "--session-timeout", "--connect-timeout"};
 
+constexpr const char* kNeverEmpty[] = {"--url",    "--user", "--password-file",
+                                       "--cacert", "--cert", "--key"};
+
 // Where CMD begins: behind the first "--", if the command word is run. CLI11 must not see CMD: it
 // would split words like "[a,b]" and read options that are not ours.
 std::size_t find_job(const std::vector<std::string>& words) {
@@ -105,6 +108,31 @@ void read_duration(const char* option, const std::string& text,
   }
 }
 
+// As from --url "$UNSET": what was meant is not known, and the default would be something else.
+// Before CLI11 reads the words: it would take the word behind "--url=" for the value.
+void refuse_empty(const std::vector<std::string>& ours) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    for (const std::string name : kNeverEmpty) {
+      const bool next_is_empty = i + 1 < ours.size() && ours[i + 1].empty();
+      if (ours[i] != name + "=" && (ours[i] != name || !next_is_empty)) continue;
+      throw Failure(kUsage, name +
+                                ": the value is empty; leave the option out, or check the variable "
+                                "that the value comes from");
+    }
+  }
+}
+
+std::string url_from_environment() {
+  const char* url = std::getenv("BATON_URL");
+  if (url == nullptr) return {};
+  if (*url == '\0') {
+    throw Failure(kUsage,
+                  "BATON_URL is set, but empty; unset it to use the default store, or set it to "
+                  "the URL of a store");
+  }
+  return url;
+}
+
 void check(const Args& args) {
   const bool named = args.command != Command::ls && args.command != Command::doctor;
   if (named && !is_valid_name(args.name)) {
@@ -117,6 +145,11 @@ void check(const Args& args) {
   }
   if (args.command == Command::run && args.job[0].empty()) {
     throw Failure(kUsage, "run: the command is the empty text");
+  }
+  if (args.command == Command::run && args.url.starts_with("memory:")) {
+    throw Failure(kUsage, "run: " + args.url +
+                              " exists in this process alone and excludes no other; use a store "
+                              "of file://, zk:// or etcd://");
   }
 }
 
@@ -160,6 +193,7 @@ std::optional<Args> parse_args(const std::vector<std::string>& words) {
   if (mark < words.size()) {
     args.job.assign(words.begin() + static_cast<std::ptrdiff_t>(mark) + 1, words.end());
   }
+  refuse_empty(ours);
   std::reverse(ours.begin(), ours.end());  // as CLI11 wants them
   try {
     app.parse(std::move(ours));
@@ -177,10 +211,7 @@ std::optional<Args> parse_args(const std::vector<std::string>& words) {
   read_duration("--session-timeout", durations.session_timeout, args.session_timeout);
   read_duration("--connect-timeout", durations.connect_timeout, args.connect_timeout);
   if (once) args.timeout = std::chrono::milliseconds(0);
-  if (args.url.empty()) {
-    const char* url = std::getenv("BATON_URL");
-    if (url != nullptr) args.url = url;
-  }
+  if (args.url.empty()) args.url = url_from_environment();
   check(args);
   return args;
 }

@@ -6,14 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <exception>
 #include <optional>
 
 #include "clock.h"
+#include "ending.h"
 #include "errors.h"
+#include "liveness_copy.h"
 #include "process_group.h"
 
 namespace baton::cli {
@@ -26,10 +27,6 @@ constexpr milliseconds kLongestNap{60'000};
 // With a lease we look at the clock this often: poll's own clock stands still while the machine
 // sleeps.
 constexpr milliseconds kLeaseNap{100};
-// With a guardian that somebody has stopped.
-constexpr milliseconds kPatience{2'000};
-// KILL comes this long before the deadline: what is killed needs a moment to be gone.
-constexpr milliseconds kKillMargin{250};
 
 class GuardianLoop {
  public:
@@ -58,8 +55,8 @@ class GuardianLoop {
  private:
   int timeout() const {
     if (ender_) return poll_timeout(ender_->next_step(), kLeaseNap);
-    if (!job_ || exited_ || !deadline_) return static_cast<int>(kLongestNap.count());
-    return poll_timeout(*deadline_ - grace_, kLeaseNap);
+    if (!job_ || exited_ || !plan_.has_deadline()) return static_cast<int>(kLongestNap.count());
+    return poll_timeout(plan_.term_at(), kLeaseNap);
   }
 
   void read_messages() {
@@ -75,6 +72,7 @@ class GuardianLoop {
             end();  // first of all: telling it may fail
             say("run: baton itself was killed; ending the command before the lock is freed");
           } else {
+            let_lock_go(liveness_);
             done_ = true;
           }
           return;
@@ -88,14 +86,14 @@ class GuardianLoop {
     switch (message.note) {
       case Note::start:
         liveness_ = std::move(descriptor);
-        grace_ = milliseconds(message.number);
+        plan_.set_grace(milliseconds(message.number));
         start(static_cast<std::uint64_t>(message.value));
         break;
       case Note::go:
         if (job_) job_->go();
         break;
       case Note::deadline:
-        deadline_ = BootClock::time_point(BootClock::duration(message.value));
+        plan_.renew(BootClock::time_point(BootClock::duration(message.value)));
         break;
       case Note::end:
         end();
@@ -110,7 +108,7 @@ class GuardianLoop {
 
   void start(std::uint64_t token) {
     try {
-      job_.emplace(spec_, signals_, token);
+      job_.emplace(spec_, signals_, token, liveness_.get());
     } catch (const Failure& failure) {
       say(failure.what());
       link_.send({Note::failed, 0, 0});
@@ -155,27 +153,22 @@ class GuardianLoop {
   }
 
   void watch_deadline() {
-    if (!job_ || !deadline_) return;
-    const auto now = BootClock::now();
-    if (!ender_ && !exited_ && now >= *deadline_ - grace_) {
-      link_.send({Note::ending, 0, 0});
-      end();
-    }
-    if (ender_) ender_->kill_by(kill_time());
-  }
-
-  BootClock::time_point kill_time() const {
-    return *deadline_ - std::min<BootClock::duration>(kKillMargin, grace_ / 2);
+    if (job_ && !ender_ && !exited_ && BootClock::now() >= plan_.term_at()) end();
+    if (ender_) ender_->kill_by(plan_.kill_at());
   }
 
   void end() {
     if (!job_ || ender_) return;
-    ender_.emplace(job_->group(), BootClock::now() + grace_);
-    if (deadline_) ender_->kill_by(kill_time());
+    plan_.begin(BootClock::now());
+    ender_.emplace(job_->group(), plan_.kill_at());
+    link_.send({Note::ending, 0, 0});
   }
 
   void finish() {
-    if (baton_gone_) terminal_.take_back(job_->group(), true);
+    if (baton_gone_) {
+      terminal_.take_back(job_->group(), true);
+      let_lock_go(liveness_);  // nothing is left that could release it
+    }
     link_.send({Note::gone, 0, 0});
     done_ = baton_gone_;
     ender_.reset();
@@ -187,11 +180,10 @@ class GuardianLoop {
   const SignalState& signals_;
   const Terminal& terminal_;
   Fd child_events_;
-  Fd liveness_;  // never unlocked, only closed, by our end
+  Fd liveness_;
   std::optional<Job> job_;
   std::optional<GroupEnder> ender_;
-  std::optional<BootClock::time_point> deadline_;
-  milliseconds grace_{};
+  EndPlan plan_;
   bool exited_ = false;
   bool baton_gone_ = false;
   bool done_ = false;
@@ -236,7 +228,7 @@ Guardian start_guardian(const JobSpec& spec, const SignalState& signals, const T
   } catch (const std::exception& error) {
     say(error.what());
   }
-  _exit(kOk);  // the kernel closes the liveness descriptor: on file:// the lock is free from here
+  _exit(kOk);  // the kernel closes our copy of the liveness descriptor
 }
 
 }  // namespace baton::cli

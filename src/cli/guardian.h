@@ -2,11 +2,11 @@
 //
 // It is forked before the first thread and before the store is touched, ignores every signal it
 // can, and is the parent of CMD. It holds a copy of the client's liveness descriptor: on file://
-// the kernel keeps the lock until that copy is closed too, that is, until the guardian has ended.
-// When baton dies, the socket between them closes; the guardian ends CMD's group, waits until
-// nobody in it lives, and only then ends itself. On stores with a lease there is nothing to hold:
-// the guardian knows the deadline and has ended the group before it, also when baton is not
-// running at all (stopped, starved).
+// the kernel keeps the lock while there is a copy. When baton dies, the socket between them closes;
+// the guardian ends CMD's group, waits until no process in it lives, and then lets the lock go. On
+// stores with a lease there is nothing to hold: the guardian knows the deadline and has ended the
+// group before it, also when baton is not running at all (stopped, starved). Baton does the same
+// when the guardian is not running: both follow one EndPlan.
 //
 // Both are subreapers. What CMD leaves behind comes to the guardian; if the guardian is killed,
 // CMD comes to baton, which ends the group, releases the lock and exits with kLockLost.

@@ -20,7 +20,7 @@ enum class Note : std::int32_t {
   stopped,  // number: the signal that stopped CMD
   exited,   // number: exit code, value: errno of exec
   killed,   // number: the signal that ended CMD
-  ending,   // the deadline is near: the group got TERM
+  ending,   // the deadline is near, or the lock is lost: the group got TERM
   gone,     // the group was ended and nobody in it lives
 };
 

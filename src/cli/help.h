@@ -30,6 +30,12 @@ it. If baton itself is killed, a guardian process ends the group first; the lock
 If the guardian is killed, baton ends the group and exits with 76. Processes that leave the group
 (setsid) are not followed. A run of the same lock inside CMD is refused: it would wait for itself.
 
+What is left: if baton and its guardian are both killed (kill -9), the kernel kills CMD, unless CMD
+is a setuid program, but not what CMD has started. On file:// those processes keep the lock until
+the last of them has ended: each inherits a descriptor (number 100 or above), and one that closes it
+does not count. On zk:// and etcd:// the lock is free when the session timeout is over, also if one
+of the two is killed and the other one stopped: then only BATON_TOKEN protects what CMD writes to.
+
 Exit code: that of CMD; 128+n when signal n ended it; 75 the lock was not had in time; 76 it was
 lost; 126 CMD cannot be run; 127 CMD was not found; 128+n baton got signal n while it waited.
 )";

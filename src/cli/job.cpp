@@ -10,6 +10,7 @@
 
 #include "errors.h"
 #include "held.h"
+#include "liveness_copy.h"
 
 namespace baton::cli {
 
@@ -19,6 +20,8 @@ namespace {
                              Pipe& go, Pipe& error) {
   setpgid(0, 0);
   // If guardian and baton are both killed, the leader at least must not go on without the lock.
+  // What it has started does: on file:// the copy of the liveness descriptor keeps the lock for
+  // that.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guardian) _exit(kNotFound);
   go.write.reset();  // else we would wait for ourselves
@@ -43,13 +46,14 @@ namespace {
 
 }  // namespace
 
-Job::Job(const JobSpec& spec, const SignalState& signals, std::uint64_t token) {
+Job::Job(const JobSpec& spec, const SignalState& signals, std::uint64_t token, int liveness) {
   setenv("BATON_LOCK", spec.lock.c_str(), 1);
   setenv("BATON_TOKEN", std::to_string(token).c_str(), 1);
   add_held({spec.lock, token, spec.store});
 
   Pipe go = make_pipe();
   Pipe error = make_pipe();
+  const Fd inherited = liveness >= 0 ? copy_liveness_for_job(liveness) : Fd();
   const pid_t guardian = getpid();
   // Blocked, signals wait for the child's own dispositions; ignored as they are here, a TERM that
   // is passed on very early would vanish.

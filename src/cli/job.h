@@ -22,8 +22,9 @@ struct JobSpec {
 class Job {
  public:
   // Forks. The child leads its group when this returns, but runs CMD only after go(), and ends if
-  // the guardian dies before. Throws Failure.
-  Job(const JobSpec& spec, const SignalState& signals, std::uint64_t token);
+  // the guardian dies before. CMD inherits a copy of the liveness descriptor, if there is one (-1:
+  // none). Throws Failure.
+  Job(const JobSpec& spec, const SignalState& signals, std::uint64_t token, int liveness);
 
   pid_t group() const noexcept { return pid_; }
   void go() noexcept;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "liveness_copy.h"
 #include "process_group.h"
 #include "text.h"
 
@@ -22,18 +23,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kMostGrace{5'000};              // unless --grace says more
-constexpr milliseconds kLongestGrace{24 * 3'600'000};  // fits the message to the guardian
 constexpr milliseconds kIdleTick{1'000};  // a second look, should the loss signal be late
-constexpr milliseconds kPatience{2'000};  // for a guardian that somebody has stopped
-constexpr milliseconds kKillMargin{250};
+constexpr milliseconds kEndTick{20};      // while the group is being ended
 
-milliseconds choose_grace(const Args& args, milliseconds timeout, bool has_lease) {
-  const milliseconds grace = args.grace ? *args.grace : std::min(timeout / 4, kMostGrace);
-  if (!has_lease) return std::min(grace, kLongestGrace);
-  // Less would leave no time to send KILL before the deadline; more than a third would end jobs
-  // between two heartbeats that are both in time.
-  return std::clamp(grace, std::min<milliseconds>(2 * kKillMargin, timeout / 4), timeout / 3);
+std::string in_danger(const std::string& lock) {
+  return "run: \"" + lock + "\" is in danger: no word from the store for too long; " +
+         "ending the command before another client can get the lock";
 }
 
 }  // namespace
@@ -46,9 +41,10 @@ Runner::Runner(const Args& args, Client& client, Lock lock, Guardian guardian,
       guardian_(std::move(guardian)),
       signals_(signals),
       terminal_(terminal) {
-  const milliseconds timeout = client_.session().timeout;
+  const milliseconds timeout = ask_session().timeout;
   has_lease_ = timeout != milliseconds::max();
-  grace_ = choose_grace(args_, timeout, has_lease_);
+  grace_ = choose_grace(args_.grace, timeout);
+  plan_.set_grace(grace_);
   tick_ = has_lease_ ? std::clamp(timeout / 40, milliseconds(25), milliseconds(250)) : kIdleTick;
 }
 
@@ -58,7 +54,7 @@ int Runner::run() {
   while (!exit_code_) {
     pollfd fds[] = {
         {guardian_.link.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {lost_bell_.fd(), POLLIN, 0}};
-    poll(fds, 3, static_cast<int>(tick_.count()));
+    poll(fds, 3, poll_timeout(next_step(), tick_));
     if (fds[2].revents != 0) lost_bell_.hush();
     read_guardian();
     // Not after the end: the group's number may be a stranger's by then.
@@ -76,12 +72,33 @@ int Runner::run() {
   return *exit_code_;
 }
 
+// Without it nothing is started: the grace, and on file:// the descriptor that keeps the lock while
+// the guardian ends CMD, would be unknown.
+SessionInfo Runner::ask_session() const {
+  const std::string not_run = "run: the command was not started: ";
+  SessionInfo session;
+  try {
+    session = client_.session();
+  } catch (const Error& error) {
+    throw Failure(exit_code_of(error.errc()), not_run + error.what());
+  }
+  if (session.backend.empty()) {
+    throw Failure(kUnavailable, not_run + "the connection to the store has ended; try again");
+  }
+  if (session.backend == "file" && session.liveness_fd < 0) {
+    throw Failure(kUnavailable,
+                  not_run + session.endpoint + " has no descriptor that keeps the lock; try again");
+  }
+  return session;
+}
+
 void Runner::start_job() {
-  const int liveness = client_.session().liveness_fd;
+  const SessionInfo session = ask_session();
+  if (session.liveness_fd >= 0) liveness_ = copy_liveness(session.liveness_fd);
   if (has_lease_) send_deadline();
   const Message start{Note::start, static_cast<std::int32_t>(grace_.count()),
                       static_cast<std::int64_t>(lock_.token())};
-  if (!guardian_.link.send(start, liveness)) guardian_died();
+  if (!guardian_.link.send(start, liveness_.get())) guardian_died();
 }
 
 void Runner::read_guardian() {
@@ -107,7 +124,7 @@ void Runner::handle(const Message& message) {
       wants_terminal_ = terminal_.is_all_ours();
       if (wants_terminal_) terminal_.give(group_);
       for (const int signal : std::exchange(early_, {})) handle_signal(signal);
-      if (lock_.valid()) guardian_.link.send({Note::go, 0, 0});
+      if (lock_.valid() && !plan_.begun()) guardian_.link.send({Note::go, 0, 0});
       break;
     case Note::failed:
       exit_code_ = kOsError;
@@ -116,17 +133,17 @@ void Runner::handle(const Message& message) {
       handle_stop(message.number);
       break;
     case Note::exited:
-      if (give_up_at_ || !lock_.valid()) break;  // the rest of the group has to be ended
+      if (plan_.begun() || !lock_.valid()) break;  // the rest of the group has to be ended
       exit_code_ = message.value != 0 ? exec_failed(static_cast<int>(message.value))
                                       : static_cast<int>(message.number);
       break;
     case Note::killed:
       killed_ = true;
-      if (!give_up_at_ && lock_.valid()) exit_code_ = kSignalBase + message.number;
+      if (!plan_.begun() && lock_.valid()) exit_code_ = kSignalBase + message.number;
       break;
     case Note::ending:
-      lost("run: \"" + lock_.name() + "\" is in danger: no word from the store for too long; " +
-           "ending the command before the lock can go to somebody else");
+      termed_ = true;
+      if (!plan_.begun()) begin_end(in_danger(lock_.name()));
       break;
     case Note::gone:
       killed_ = true;
@@ -149,7 +166,7 @@ void Runner::handle_signal(int signal) {
 
 // CMD was stopped, by Ctrl-Z or because it wants a terminal that is not in its foreground.
 void Runner::handle_stop(int signal) {
-  if (!terminal_.exists() || give_up_at_) return;
+  if (!terminal_.exists() || plan_.begun()) return;
   if ((signal == SIGTTIN || signal == SIGTTOU) && terminal_.is_in_foreground()) {
     wants_terminal_ = true;
     resume_job();
@@ -167,46 +184,75 @@ void Runner::resume_job() {
 }
 
 void Runner::check_lock() {
-  if (!give_up_at_ && !lock_.valid()) {
+  if (!plan_.begun() && !lock_.valid()) {
     guardian_.link.send({Note::end, 0, 0});  // first of all: telling it may fail
     const std::error_code reason = lock_.lost_reason();
-    lost("run: \"" + lock_.name() + "\" was lost" + (reason ? ": " + reason.message() : "") +
-         "; ending the command");
+    begin_end("run: \"" + lock_.name() + "\" was lost" + (reason ? ": " + reason.message() : "") +
+              "; ending the command");
   }
-  if (has_lease_ && !give_up_at_) send_deadline();
-  if (!give_up_at_ || BootClock::now() < *give_up_at_) return;
-  // The guardian does not answer: somebody has stopped it. CMD must not go on for that.
-  if (group_ != 0) kill(-group_, SIGKILL);
-  if (group_ == 0 || has_living_member(group_) == Living::no) exit_code_ = kLockLost;
+  if (has_lease_ && !plan_.begun()) {
+    send_deadline();
+    if (BootClock::now() >= plan_.term_at()) begin_end(in_danger(lock_.name()));
+  }
+  if (plan_.begun()) end_job();
 }
 
 void Runner::send_deadline() {
   const auto now = BootClock::now();  // before valid_for(): a pause in between must shorten it
   const auto left = std::min(lock_.valid_for(), milliseconds(std::chrono::hours(24)));
   const auto deadline = now + left;
+  plan_.renew(deadline);
   guardian_.link.send({Note::deadline, 0, deadline.time_since_epoch().count()});
 }
 
-void Runner::lost(const std::string& why) {
-  if (give_up_at_) return;
-  say(why);
+void Runner::begin_end(const std::string& why) {
+  plan_.begin(BootClock::now());
   killed_ = true;
-  give_up_at_ = BootClock::now() + grace_ + kPatience;
-  tick_ = std::min(tick_, milliseconds(100));
+  tick_ = std::min(tick_, kEndTick);
+  say(why);
+}
+
+// The guardian does this too, and as a rule it is first. It may stand still: then CMD must not go
+// on for that.
+void Runner::end_job() {
+  const auto now = BootClock::now();
+  if (group_ != 0 && !termed_ && now >= plan_.own_term_at()) {
+    termed_ = true;
+    kill(-group_, SIGTERM);
+    kill(-group_, SIGCONT);
+  }
+  if (now < plan_.kill_at()) return;
+  read_guardian();  // it may have reaped the leader: then the number is CMD's no more
+  if (exit_code_) return;
+  if (group_ != 0) kill(-group_, SIGKILL);
+  killed_group_ = true;
+  if (group_ == 0 || has_living_member(group_) == Living::no) {
+    exit_code_ = kLockLost;
+  } else if (now >= plan_.give_up_at()) {
+    kill(guardian_.pid(), SIGKILL);  // CMD comes to us: guardian_died() waits for the rest
+  }
+}
+
+BootClock::time_point Runner::next_step() const {
+  if (!plan_.begun()) return plan_.term_at();
+  if (killed_group_) return BootClock::time_point::max();
+  return termed_ ? plan_.kill_at() : std::min(plan_.own_term_at(), plan_.kill_at());
 }
 
 void Runner::guardian_died() {
   guarded_ = false;
   killed_ = true;
   guardian_.bury();  // now CMD is our child, and its number cannot be taken by others
+  const bool by_surprise = !plan_.begun();
   if (group_ != 0) {
-    const auto now = BootClock::now();
-    auto kill_at = now + std::min<BootClock::duration>(grace_, kMostGrace);
-    if (has_lease_) kill_at = std::min(kill_at, now + lock_.valid_for() - kKillMargin);
-    GroupEnder(group_, kill_at).finish();
+    if (has_lease_ && by_surprise) send_deadline();
+    plan_.begin(BootClock::now(), std::min(grace_, kMostGrace));
+    GroupEnder(group_, plan_.kill_at()).finish();
   }
-  say("run: the guardian process was killed; the command was ended, because nobody could end it " +
-      std::string("if baton were killed too"));
+  if (by_surprise) {
+    say("run: the guardian process was killed; the command was ended, because no process would "
+        "end it if baton were killed too");
+  }
   exit_code_ = kLockLost;
 }
 
@@ -220,13 +266,14 @@ void Runner::release(int& exit_code) {
     lock_.release();
   } catch (const Error& error) {
     if (error.errc() == Errc::lock_lost) {
-      if (!give_up_at_) say(error.what());
+      if (!plan_.begun()) say(error.what());
       exit_code = kLockLost;
     } else {
       say(std::string("warning: ") + error.what());
     }
   }
   client_.close();
+  let_lock_go(liveness_);
 }
 
 }  // namespace baton::cli

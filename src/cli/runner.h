@@ -13,6 +13,7 @@
 
 #include "args.h"
 #include "clock.h"
+#include "ending.h"
 #include "fd.h"
 #include "guardian.h"
 #include "signals.h"
@@ -30,6 +31,7 @@ class Runner {
   int run();  // the exit code
 
  private:
+  SessionInfo ask_session() const;
   void start_job();
   void read_guardian();
   void handle(const Message& message);
@@ -38,7 +40,9 @@ class Runner {
   void resume_job();
   void check_lock();
   void send_deadline();
-  void lost(const std::string& why);
+  void begin_end(const std::string& why);
+  void end_job();
+  BootClock::time_point next_step() const;
   void guardian_died();
   int exec_failed(int error_number) const;
   void release(int& exit_code);
@@ -54,12 +58,15 @@ class Runner {
   bool has_lease_ = false;
   std::chrono::milliseconds grace_{};
   std::chrono::milliseconds tick_{};
+  Fd liveness_;             // file:// only: our copy of what keeps the lock
   pid_t group_ = 0;         // 0: CMD is not there yet
   std::vector<int> early_;  // signals that came before it
   bool wants_terminal_ = false;
   bool killed_ = false;  // CMD did not end by itself: its terminal modes are undone
   bool guarded_ = true;
-  std::optional<BootClock::time_point> give_up_at_;  // the group is being ended; then we do it
+  EndPlan plan_;
+  bool termed_ = false;        // the group got TERM, from the guardian or from us
+  bool killed_group_ = false;  // it got KILL from us
   std::optional<int> exit_code_;
 };
 

@@ -48,7 +48,7 @@ TEST_F(Arguments, TheEnvironmentNamesTheStoreUnlessTheOptionDoes) {
 
 TEST_F(Arguments, TheJobIsTakenWordByWord) {
   const std::vector<std::string> job{"cmd", "--json", "--", "[a,b]", "", "-n", "--url"};
-  std::vector<std::string> words{"--url", "memory:", "run", "x", "--timeout", "2m", "--"};
+  std::vector<std::string> words{"--url", "file:///x", "run", "x", "--timeout", "2m", "--"};
   words.insert(words.end(), job.begin(), job.end());
   const auto args = parse_args(words);
   ASSERT_TRUE(args);

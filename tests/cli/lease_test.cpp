@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,39 @@ TEST_F(Lease, AnEndedSessionEndsTheJob) {
   });
   EXPECT_EQ(code, 76);
   EXPECT_TRUE(exists("term"));
+}
+
+// The guardian stands still (SIGSTOP, a debugger, swap): baton itself keeps the promise. The lock's
+// time stands still too as soon as TERM was seen, so that CMD is gone before the deadline or never.
+TEST_F(Lease, AStoppedGuardianDoesNotKeepTheJobPastTheDeadline) {
+  const int code = in_child([&] {
+    testing::MemoryStore store("cli-lease");
+    int result = -1;
+    std::thread run([&] {
+      result =
+          run_command(args("trap 'touch term' TERM; echo $$ >pid; touch up; "
+                           "while :; do sleep 0.05; done"));
+    });
+    if (!eventually([&] { return exists("up"); })) _exit(98);
+    pid_t job = 0;
+    std::ifstream(directory() + "/pid") >> job;
+    const auto guardian = children_of(getpid());
+    if (guardian.size() != 1) _exit(97);
+    kill(guardian[0], SIGSTOP);
+    if (!eventually([&] { return is_stopped(guardian[0]); })) _exit(96);
+    store.disconnect();
+    for (int step = 0; step < 90 && !exists("term"); ++step) {
+      store.advance(std::chrono::milliseconds(100));
+      eventually([&] { return exists("term"); }, std::chrono::milliseconds(50));
+    }
+    if (!exists("term")) _exit(95);
+    if (!eventually([&] { return !is_running(job); }, std::chrono::seconds(10))) _exit(94);
+    store.reconnect();
+    store.advance(std::chrono::milliseconds(5'000));
+    run.join();
+    return result;
+  });
+  EXPECT_EQ(code, 76);
 }
 
 TEST_F(Lease, AJobThatEndsInTimeIsNotDisturbed) {

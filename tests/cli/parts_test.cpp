@@ -5,12 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "held.h"
 #include "json.h"
-#include "server_bugs.h"
 #include "store.h"
 #include "support/fixture.h"
 #include "text.h"
@@ -109,63 +107,6 @@ TEST(ZkServer, SaysVersionAndMode) {
   EXPECT_EQ(parse_srvr("srvr is not executed because it is not in the whitelist.\n").version, "");
   EXPECT_EQ(ask_zk_server("127.0.0.1:1").version, "");
   EXPECT_EQ(ask_zk_server("nonsense").version, "");
-}
-
-bool warns(std::string_view backend, std::string_view version, std::string_view of) {
-  const auto bugs = known_bugs(backend, version);
-  return std::any_of(bugs.begin(), bugs.end(),
-                     [&](const auto& bug) { return bug.find(of) != std::string::npos; });
-}
-
-TEST(ServerBugs, OldEtcdIsToldApartFromFixedEtcd) {
-  EXPECT_FALSE(known_bugs("etcd", "3.5.1").empty());
-  EXPECT_TRUE(known_bugs("etcd", "3.5.30").empty());
-  EXPECT_TRUE(known_bugs("etcd", "3.6.5").empty());
-  EXPECT_TRUE(known_bugs("etcd", "3.7.0").empty());
-  EXPECT_TRUE(known_bugs("etcd", "").empty());
-  EXPECT_TRUE(known_bugs("etcd", "not a version").empty());
-  EXPECT_TRUE(known_bugs("file", "").empty());
-}
-
-// The last release that has the bug, and the first that has the fix.
-TEST(ServerBugs, EveryBugOfEtcdEndsWithItsFix) {
-  struct Fix {
-    const char* bug;
-    const char* last;
-    const char* first;
-  };
-  for (const Fix& fix :
-       {Fix{"etcd#15271", "3.4.24", "3.4.25"}, Fix{"etcd#15271", "3.5.7", "3.5.8"},
-        Fix{"etcd#15247", "3.4.30", "3.4.31"}, Fix{"etcd#15247", "3.5.12", "3.5.13"},
-        Fix{"etcd#17529", "3.4.30", "3.4.31"}, Fix{"etcd#17780", "3.4.31", "3.4.32"},
-        Fix{"etcd#18089", "3.4.33", "3.4.34"}, Fix{"etcd#19179", "3.4.35", "3.4.36"},
-        Fix{"etcd#20590", "3.4.37", "3.4.38"}, Fix{"etcd#20590", "3.6.4", "3.6.5"}}) {
-    EXPECT_TRUE(warns("etcd", fix.last, fix.bug)) << fix.bug << " in " << fix.last;
-    EXPECT_TRUE(warns("etcd", "3.4.9", fix.bug)) << "9 is less than 25: " << fix.bug;
-    EXPECT_FALSE(warns("etcd", fix.first, fix.bug)) << fix.bug << " in " << fix.first;
-  }
-}
-
-TEST(ServerBugs, EtcdOfALineThatHasEndedIsSaidToBeOld) {
-  EXPECT_TRUE(warns("etcd", "3.3.27", "not supported"));
-  EXPECT_TRUE(warns("etcd", "3.4.23", "no longer maintained"));
-  EXPECT_TRUE(warns("etcd", "3.4.45", "no longer maintained"));
-  EXPECT_EQ(known_bugs("etcd", "3.4.45").size(), 1u);
-  EXPECT_FALSE(warns("etcd", "3.5.0", "no longer maintained"));
-}
-
-TEST(ServerBugs, VersionsThatWereBuiltFromSourcesAreReadToo) {
-  EXPECT_TRUE(warns("etcd", "3.5.0-rc.1", "etcd#15247"));
-  EXPECT_TRUE(warns("etcd", "3.4.23+git", "etcd#15247"));
-}
-
-TEST(ServerBugs, OldZooKeeperIsToldApartFromFixedZooKeeper) {
-  EXPECT_FALSE(known_bugs("zk", "3.4.14").empty());
-  EXPECT_FALSE(known_bugs("zk", "3.8.0").empty());
-  EXPECT_FALSE(known_bugs("zk", "3.9.3").empty());
-  EXPECT_TRUE(known_bugs("zk", "3.8.4").empty());
-  EXPECT_TRUE(known_bugs("zk", "3.9.4").empty());
-  EXPECT_TRUE(known_bugs("zk", "").empty());
 }
 
 class DefaultStore : public CliTest {};

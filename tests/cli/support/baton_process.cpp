@@ -9,6 +9,7 @@
 
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -73,20 +74,35 @@ std::string baton_binary() {
   return path;
 }
 
-bool is_running(pid_t pid) {
+namespace {
+
+// R, S, T, Z and so on; 0: there is no such process.
+char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(file, text);
   const std::size_t end = text.rfind(')');
-  return end != std::string::npos && end + 2 < text.size() && text[end + 2] != 'Z' &&
-         text[end + 2] != 'X';
+  return end != std::string::npos && end + 2 < text.size() ? text[end + 2] : '\0';
 }
+
+}  // namespace
+
+bool is_running(pid_t pid) {
+  const char state = state_of(pid);
+  return state != '\0' && state != 'Z' && state != 'X';
+}
+
+bool is_stopped(pid_t pid) { return state_of(pid) == 'T'; }
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> out;
-  const std::string id = std::to_string(pid);
-  std::ifstream file("/proc/" + id + "/task/" + id + "/children");
-  for (pid_t child = 0; file >> child;) out.push_back(child);
+  // A child belongs to the thread that made it.
+  std::error_code gone;
+  for (const auto& thread :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    std::ifstream file(thread.path() / "children");
+    for (pid_t child = 0; file >> child;) out.push_back(child);
+  }
   return out;
 }
 

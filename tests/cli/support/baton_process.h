@@ -23,6 +23,8 @@ std::string baton_binary();
 
 // Whether a process is there and not a zombie.
 bool is_running(pid_t pid);
+// Whether a process stands still, by SIGSTOP for one.
+bool is_stopped(pid_t pid);
 // Children of a process, as /proc tells.
 std::vector<pid_t> children_of(pid_t pid);
 
