@@ -23,11 +23,10 @@ by_pkg_config() {  # DIR
   PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name baton.pc)")
   export PKG_CONFIG_PATH
   pkg-config --exists --print-errors baton
-  static=
-  [ -n "$(find "$prefix" -name 'libbaton.so')" ] || static=--static
+  # Also for libbaton.a without --static, which would ask for everything as static libraries.
   # shellcheck disable=SC2046,SC2086
   "$cxx" -std=c++20 $flags $(pkg-config --cflags baton) "$here/consumer/main.cpp" \
-    -o "$1/consumer" $(pkg-config $static --libs baton)
+    -o "$1/consumer" $(pkg-config --libs baton)
   LD_LIBRARY_PATH=$(library_dir) "$1/consumer"
   version=$(sed -n 's/^#define BATON_VERSION_STRING "\(.*\)"/\1/p' "$source/include/baton/version.h")
   [ "$(pkg-config --modversion baton)" = "$version" ] || fail "baton.pc has another version"
@@ -53,16 +52,28 @@ case $step in
   pkg_config) by_pkg_config "$work/pkg_config" ;;
   subdirectory)
     rm -rf "$work/subdirectory"
-    # As a static library: that one leaves its private dependencies to the program.
+    # Without a choice of the program it is a static library: that one leaves its private
+    # dependencies to the program.
     "$cmake" -S "$here/subdirectory" -B "$work/subdirectory" -DBATON_TREE="$source" \
-      -DBUILD_SHARED_LIBS=OFF -DBATON_BUILD_CLI=OFF -DCMAKE_CXX_COMPILER="$cxx" \
-      -DCMAKE_CXX_FLAGS="$flags -O0" -DCMAKE_UNITY_BUILD=ON
-    "$cmake" --build "$work/subdirectory" --target consumer --parallel 2
+      -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$flags -O0" -DCMAKE_UNITY_BUILD=ON
+    if grep -q '^BUILD_SHARED_LIBS:' "$work/subdirectory/CMakeCache.txt"; then
+      fail "baton chooses BUILD_SHARED_LIBS for the program that includes it"
+    fi
+    # Configured alone: the program's choice is kept.
+    rm -rf "$work/subdirectory-shared"
+    "$cmake" -S "$here/subdirectory" -B "$work/subdirectory-shared" -DBATON_TREE="$source" \
+      -DBUILD_SHARED_LIBS=ON -DCMAKE_CXX_COMPILER="$cxx" > "$work/subdirectory-shared.log"
+    "$cmake" --build "$work/subdirectory" --parallel 2
     "$work/subdirectory/consumer"
+    rm -rf "$work/subdirectory-prefix"
+    "$cmake" --install "$work/subdirectory" --prefix "$work/subdirectory-prefix"
+    [ -z "$(find "$work/subdirectory-prefix" -type f 2>/dev/null)" ] ||
+      fail "the program that includes baton installs it"
     ;;
   static)  # what was built there, installed: find_package and pkg-config must name what it needs
     prefix=$work/static-prefix
     rm -rf "$prefix"
+    "$cmake" -DBATON_INSTALL=ON "$work/subdirectory" > "$work/static-configure.log"
     "$cmake" --install "$work/subdirectory/baton" --prefix "$prefix" > "$work/static-install.log"
     [ -n "$(find "$prefix" -name 'libbaton.a')" ] || fail "no static library"
     by_find_package "$work/static-find_package"
