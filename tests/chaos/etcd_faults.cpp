@@ -69,15 +69,15 @@ Client EtcdFaults::connect(const std::string& root, const std::string& label) {
 
 namespace {
 
-// etcd before 3.4.31 and 3.5.13 (upstream #15247): a leader that was stopped and goes on revokes
-// the leases that ran out for it meanwhile, though another leads, who has seen them renewed. Then
-// the store frees a lock before its time, and no client can help it: the next one holds while the
-// holder's clock still runs, or while the word that made it the holder is still under way. What is
-// promised is what is promised for any forced release: the holder is told within a second.
+// etcd#15247 (docs/stores/etcd.md has the versions): a leader that was stopped and resumes revokes
+// leases that expired by its own clock, though the new leader has seen them renewed. The store then
+// frees a lock before its time, and no client can prevent it: the next client holds the lock while
+// the old holder's deadline lies ahead, or while the answer that grants the lock is under way. The
+// promise is that of any forced release: the old holder is told within a second.
 //
-// So nothing is taken for that bug that is not seen to be it: not before the old leader was back, a
-// hold that its owner was told has been lost, and an entry that went with its lease, all keys of
-// which one revision removed. The test that stops a leader is the only one that allows it.
+// A conflict counts as this bug only with proof: it began after the old leader resumed, the hold
+// was reported lost, and one revision removed all keys of its lease. Only the test that stops a
+// leader accepts it.
 void expect_revoked(test::EtcdStore& etcd, const std::string& prefix,
                     const test::Conflict& conflict, std::chrono::nanoseconds leader_back) {
   EXPECT_LT(conflict.late.token, conflict.next.token) << "a token was granted twice";

@@ -30,6 +30,7 @@ Words words_of(int argc, char** argv) {
              {"--calm", "12"},
              {"--directory", ""},
              {"--control", ""},
+             {"--only", ""},
              {"--report", ""},
              {"--at-least", "0,0"}};
   for (int i = 1; i < argc; i += 2) {
@@ -92,6 +93,8 @@ Arguments parse_arguments(int argc, char** argv) {
   plan.locks = std::stoi(said["--locks"]);
   plan.threads = std::stoi(said["--threads"]);
   plan.directory = said["--directory"];
+  std::istringstream only(said["--only"]);
+  for (std::string name; std::getline(only, name, ',');) plan.only.insert(name);
   arguments.keep = !plan.directory.empty();
   arguments.report = said["--report"];
   const auto comma = said["--at-least"].find(',');
@@ -103,6 +106,7 @@ Arguments parse_arguments(int argc, char** argv) {
                            "--faults-every", "--calm", "--control"}) {
     if (!said[name].empty()) arguments.replay += std::string(" ") + name + " " + said[name];
   }
+  if (!said["--only"].empty()) arguments.replay += " --only '" + said["--only"] + "'";
   return arguments;
 }
 

@@ -70,6 +70,9 @@ class Cluster {
   virtual std::optional<Stray> stray() { return std::nullopt; }
   // Throws away what the server has, and returns when it has what the others have. All must be up.
   virtual void rebuild(int i);
+  // How many leases this server has ended because their time was up, since it was started; nullopt:
+  // this store does not say. Throws if the server does not answer.
+  virtual std::optional<std::uint64_t> expired_leases(int) { return std::nullopt; }
   // What is in the store that should not be when all clients are closed.
   virtual std::vector<std::string> leftovers() = 0;
 

@@ -4,6 +4,7 @@
 #include "support/etcd_server.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -53,6 +54,11 @@ class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
   bool remove(const InLine& entry) override { return servers_->remove_key(entry.where); }
   bool remove_directory(std::uint32_t) override { return true; }  // there is none
   bool end_session(const InLine& entry) override { return servers_->revoke(entry.session); }
+  std::optional<std::uint64_t> expired_leases(int i) override {
+    const double count = servers_->metric(i, "etcd_debugging_server_lease_expired_total");
+    if (count < 0) throw std::runtime_error("etcd does not count the leases that it ends");
+    return static_cast<std::uint64_t>(count);
+  }
 
   std::vector<std::string> leftovers() override {
     std::vector<std::string> all;

@@ -186,12 +186,18 @@ void pause_holder_long(Scene& s, const Draw& d) {
 
 }  // namespace
 
-std::vector<FaultKind> control_faults() { return {pause_holder_long}; }
+std::vector<FaultKind> control_faults() { return {{"pause holder long", pause_holder_long}}; }
 
 std::vector<FaultKind> client_faults() {
-  return {kill_holder,  kill_waiter, kill_client,  pause_holder,    pause_holder,   pause_waiter,
-          pause_client, cut_link,    silent_link,  requests_vanish, answers_vanish, stalled_link,
-          late_answers, reset_link,  lost_message, lost_message,    no_processor,   wall_clock};
+  return {{"kill holder", kill_holder},       {"kill waiter", kill_waiter},
+          {"kill client", kill_client},       {"pause holder", pause_holder},
+          {"pause holder", pause_holder},     {"pause waiter", pause_waiter},
+          {"pause client", pause_client},     {"cut link", cut_link},
+          {"silent link", silent_link},       {"requests vanish", requests_vanish},
+          {"answers vanish", answers_vanish}, {"stalled link", stalled_link},
+          {"late answers", late_answers},     {"reset link", reset_link},
+          {"lost message", lost_message},     {"lost message", lost_message},
+          {"no processor", no_processor},     {"wall clock", wall_clock}};
 }
 
 }  // namespace baton::chaos

@@ -134,7 +134,11 @@ void end_session(Scene& scene, const Draw& draw) {
 }  // namespace
 
 std::vector<FaultKind> operator_faults() {
-  return {evict, evict, delete_entry, delete_directory, end_session};
+  return {{"evict", evict},
+          {"evict", evict},
+          {"delete entry", delete_entry},
+          {"delete directory", delete_directory},
+          {"end session", end_session}};
 }
 
 }  // namespace baton::chaos

@@ -46,6 +46,8 @@ enum class Kind {
   calm,      // from here on no faults: everybody must go on
   stray,     // the server `value` has noticed that it has not what was committed, since `until`
   mended,    // and was given it
+  expired,   // the fault `op` stopped the leader; it went on, does not lead, and has ended `value`
+             // leases since it was stopped, as it counts them itself
   leftover,  // after all clients were closed: text names what is still in the store
 };
 

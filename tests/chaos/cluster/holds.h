@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,6 +114,8 @@ class Bench {
   struct Window {
     const Allowance* allowance;
     Time from, to;
+    std::uint64_t clients;  // so many may be excused, by all checkers together
+    std::shared_ptr<std::set<std::uint32_t>> excused = std::make_shared<std::set<std::uint32_t>>();
   };
   std::vector<Window> windows_;
 };

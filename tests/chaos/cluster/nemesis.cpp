@@ -28,12 +28,14 @@ Fault::Fault(Scene& scene, const std::string& kind, const std::string& target)
 }
 
 void Fault::undoing() const { note(Kind::resumed); }
+void Fault::expired(std::uint64_t leases) const { note(Kind::expired, leases); }
 Fault::~Fault() { note(Kind::healed); }
 
-void Fault::note(Kind kind) const {
+void Fault::note(Kind kind, std::uint64_t value) const {
   Record record;
   record.kind = kind;
   record.op = number_;
+  record.value = value;
   record.at = boot_now();
   scene_.history.write(record);
 }
@@ -56,6 +58,11 @@ void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed
   std::mt19937_64 random(seed);
   std::mutex mine;
   std::condition_variable_any waiting;
+  if (kinds.empty()) {  // --only has left nothing to this thread
+    std::unique_lock guard(mine);
+    waiting.wait(guard, stop, [] { return false; });
+    return;
+  }
   std::size_t next = kinds.size();
   while (!stop.stop_requested()) {
     if (next == kinds.size()) {
@@ -71,7 +78,7 @@ void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed
     const auto gap = every * (50 + random() % 101) / 100;
     try {
       care.upkeep();
-      kinds[next++](scene, draw);
+      kinds[next++].make(scene, draw);
     } catch (const std::exception& error) {
       problem(scene, error);
       try {

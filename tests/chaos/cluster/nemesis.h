@@ -16,6 +16,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace baton::chaos {
@@ -49,18 +50,23 @@ class Fault {
   Fault(Scene& scene, const std::string& kind, const std::string& target);
   ~Fault();
   void undoing() const;  // it is about to be undone; what it did to others may come only now
+  void expired(std::uint64_t leases) const;  // Kind::expired
   Fault(const Fault&) = delete;
   Fault& operator=(const Fault&) = delete;
 
  private:
-  void note(Kind kind) const;
+  void note(Kind kind, std::uint64_t value = 0) const;
 
   Scene& scene_;
   const std::uint64_t number_;
 };
 
-// Does it, waits, undoes it. Each step returns when it is so, and throws if it does not come so.
-using FaultKind = void (*)(Scene&, const Draw&);
+// make: does it, waits, undoes it. Each step returns when it is so, and throws if it does not come
+// so.
+struct FaultKind {
+  std::string_view name;  // for --only
+  void (*make)(Scene&, const Draw&);
+};
 
 std::vector<FaultKind> client_faults();
 std::vector<FaultKind> control_faults();  // holders that stop for longer than their sessions last

@@ -14,7 +14,11 @@
 #include <atomic>
 #include <exception>
 #include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 
 namespace baton::chaos {
 namespace {
@@ -63,6 +67,13 @@ void heal_servers(Cluster& cluster) {
   cluster.wait_synced();
 }
 
+std::vector<FaultKind> chosen(std::vector<FaultKind> kinds, const std::set<std::string>& only) {
+  if (!only.empty()) {
+    std::erase_if(kinds, [&](const FaultKind& k) { return !only.contains(std::string(k.name)); });
+  }
+  return kinds;
+}
+
 void break_all(Scene& scene, Auditor& auditor, const RunPlan& plan) {
   if (!plan.control.empty() && !missing_in(plan.control).needs_pauses()) {
     pass(kUnbroken);
@@ -72,12 +83,17 @@ void break_all(Scene& scene, Auditor& auditor, const RunPlan& plan) {
   const auto operators = operator_faults();
   clients.insert(clients.end(), operators.begin(), operators.end());
   if (!plan.control.empty()) clients = control_faults();
+  clients = chosen(std::move(clients), plan.only);
+  const auto of_servers = chosen(server_faults(scene.cluster.scheme()), plan.only);
+  if (clients.empty() && of_servers.empty()) {
+    throw std::invalid_argument("--only names no kind of fault of this store");
+  }
   // This thread breaks clients: it started them, and stays.
   std::stop_source stop;
   std::jthread servers;
   if (plan.control.empty()) {
     servers = std::jthread([&] {
-      break_things(scene, server_faults(scene.cluster.scheme()), plan.seed * 2, plan.every,
+      break_things(scene, of_servers, plan.seed * 2, plan.every,
                    {.upkeep = [&] { static_cast<void>(auditor.mend()); },
                     .repair = [&] { heal_servers(scene.cluster); }},
                    stop.get_token());

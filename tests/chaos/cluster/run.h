@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct RunPlan {
   int clients = 16;
   int locks = 4;
   int threads = 2;
+  std::set<std::string> only;  // names of the kinds of faults; empty: all of them
   std::string control;  // a defence that is switched off: then holders are paused, and no more
 };
 

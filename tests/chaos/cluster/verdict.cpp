@@ -5,7 +5,10 @@
 #include <baton/error.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <memory>
+#include <set>
 
 namespace baton::chaos {
 namespace {
@@ -40,6 +43,8 @@ void Verdict::print(std::FILE* out) const {
 }
 
 namespace {
+constexpr std::uint64_t kAllClients = std::numeric_limits<std::uint64_t>::max();
+
 bool told_of_its_entry(const Hold& hold) {
   return hold.lost && hold.code == static_cast<std::uint64_t>(Errc::evicted);
 }
@@ -49,19 +54,23 @@ Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions&
     : records(all), index(i), options(o), verdict(v) {
   std::map<std::uint64_t, Time> healed;
   std::map<std::uint64_t, Time> undoing;
+  std::map<std::uint64_t, std::uint64_t> expired;
+  std::map<std::uint64_t, std::shared_ptr<std::set<std::uint32_t>>> excused;
   for (const Record& record : records) {
     if (record.client != 0 || record.op == 0) continue;
     if (record.kind == Kind::healed) healed[record.op] = record.at;
     if (record.kind == Kind::resumed) undoing[record.op] = record.at;
+    if (record.kind == Kind::expired) expired[record.op] = record.value;
   }
   for (const Allowance& allowance : options.allowances) {
     if (!options.store.starts_with(allowance.store)) continue;
     if (allowance.fault.empty()) {
       for (const Hole& hole : index.holes) {
-        windows_.push_back({&allowance, hole.from, hole.to + allowance.after});
+        windows_.push_back({&allowance, hole.from, hole.to + allowance.after, kAllClients});
       }
       for (const Astray& each : index.astray) {
-        windows_.push_back({&allowance, each.from, std::min(each.to, index.end) + allowance.after});
+        windows_.push_back(
+            {&allowance, each.from, std::min(each.to, index.end) + allowance.after, kAllClients});
       }
       continue;
     }
@@ -70,8 +79,13 @@ Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions&
       const auto end = healed.find(record.op);
       const auto from = undoing.find(record.op);
       if (from == undoing.end()) continue;  // it went on with the end of the run, or never
+      const auto proof = expired.find(record.op);
+      if (proof == expired.end()) continue;
+      auto& clients = excused[record.op];
+      if (clients == nullptr) clients = std::make_shared<std::set<std::uint32_t>>();
       windows_.push_back({&allowance, from->second,
-                          (end == healed.end() ? index.end : end->second) + allowance.after});
+                          (end == healed.end() ? index.end : end->second) + allowance.after,
+                          proof->second, clients});
     }
   }
 }
@@ -98,6 +112,10 @@ void Bench::object(Checker checker, Time at, const std::string& words, const Hol
     if (bereft == nullptr || bereft->confirmed) break;
     if (window.allowance->checker != checker || at < window.from || at > window.to) continue;
     if (window.allowance->fault.empty() && !told_of_its_entry(*bereft)) continue;
+    if (!window.excused->contains(bereft->client)) {
+      if (window.excused->size() >= window.clients) continue;
+      window.excused->insert(bereft->client);
+    }
     excuse(checker, window.allowance->issue, words);
     return;
   }

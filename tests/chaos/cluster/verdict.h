@@ -55,10 +55,11 @@ inline constexpr std::size_t kCheckers = 9;
 std::string_view name_of(Checker checker);  // "early-loss", "register", ...
 std::optional<Checker> checker_of(std::string_view name);
 
-// A known bug of a store's version that breaks a promise for which the client can do nothing. One
-// relaxes one checker, from when a fault is undone until some time after it is healed, and only
-// for holds whose entry the store may have taken away: never for one that was released to the
-// store's satisfaction.
+// A known bug of a store that breaks a promise for which the client can do nothing. One relaxes one
+// checker, from when a fault is undone until some time after it is healed, only if the server
+// itself has shown the bug (Kind::expired, for as many clients as it ended leases), and only for
+// holds whose entry the store may have taken away: never for one that was released to the store's
+// satisfaction.
 struct Allowance {
   std::string_view store;  // how JudgeOptions::store begins
   std::string_view issue;

@@ -112,7 +112,7 @@ void Rounds::timed_out(DistributedMutex& mutex) {
 
 void Rounds::refused(DistributedMutex& mutex) {
   for (int i = 0; i < 3; ++i) {
-    if (mutex.try_acquire()) wrong("a lock that is held was had");
+    if (mutex.try_acquire().has_value()) wrong("a lock that is held was had");
   }
 }
 
@@ -123,7 +123,8 @@ void Rounds::destroyed(DistributedMutex& mutex) {
 void Rounds::handed_over(DistributedMutex& mutex, Lock hold) {
   Pending next(mutex, {.timeout = kLong});
   hold.release(kLong);
-  if (!next.result()) wrong("a free lock was not handed over");  // released by the destructor
+  const auto result = next.result();  // released by the destructor
+  if (!result) wrong("a free lock was not handed over");
 }
 
 void Rounds::re_entered(DistributedMutex& mutex) {
