@@ -55,7 +55,7 @@ valgrind: build-dev
 
 fuzz:
 	@scripts/install-deps build fuzz
-	@cmake --preset fuzz -DBATON_FUZZ_SECONDS=$(SECONDS) >build/fuzz.log 2>&1 || (cat build/fuzz.log; exit 1)
+	@cmake --preset fuzz -DCMAKE_CXX_COMPILER=clang++-$$(scripts/clang-version) -DBATON_FUZZ_SECONDS=$(SECONDS) >build/fuzz.log 2>&1 || (cat build/fuzz.log; exit 1)
 	@cmake --build --preset fuzz -j $(JOBS)
 	@ctest --test-dir build/fuzz --output-on-failure -j 2 -L fuzz
 
@@ -68,6 +68,7 @@ soak: build-dev
 
 format:
 	@scripts/install-deps lint
+	@command -v clang-format-14 >/dev/null || { echo 'make format: the tree is kept as clang-format 14 wants it; run this on Debian 12' >&2; exit 1; }
 	@git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i
 	@git ls-files '*.go' | xargs gofmt -w
 

@@ -16,6 +16,13 @@ void ask_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
 std::string loopback(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
+// What the environment says; nothing is as if it were not there.
+std::optional<std::string> named(const char* variable) {
+  const char* given = std::getenv(variable);
+  if (given == nullptr || *given == '\0') return std::nullopt;
+  return given;
+}
+
 // Longer than the tests wait for anything else: many of them may start servers at once.
 constexpr std::chrono::milliseconds kStart{60'000};
 
@@ -26,17 +33,15 @@ struct PortTaken : std::runtime_error {
 
 }  // namespace
 
-std::optional<std::string> etcd_from_environment() {
-  const char* given = std::getenv("BATON_TEST_ETCD");
-  if (given == nullptr || *given == '\0') return std::nullopt;
-  return given;
-}
+std::optional<std::string> etcd_from_environment() { return named("BATON_TEST_ETCD"); }
 
-bool etcd_installed() { return in_path("etcd"); }
-bool etcdctl_installed() { return in_path("etcdctl"); }
+// A server that was named is not skipped when it is not there: tests fail, and say so.
+bool etcd_installed() { return named("BATON_TEST_ETCD_BIN") || in_path("etcd"); }
+bool etcdctl_installed() { return named("BATON_TEST_ETCDCTL_BIN") || in_path("etcdctl"); }
 
 Finished etcdctl(const std::string& endpoints, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{"etcdctl", "--endpoints=" + endpoints};
+  std::vector<std::string> words{named("BATON_TEST_ETCDCTL_BIN").value_or("etcdctl"),
+                                 "--endpoints=" + endpoints};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return run(std::move(words), {"ETCDCTL_API=3"});
 }
@@ -104,9 +109,9 @@ std::vector<std::string> EtcdCluster::command(int i) const {
   const std::string clients = options_.tls ? "https://" + host(i) : url(server.client.port());
   const std::string ours = options_.tls ? "," + url(server.plain.port()) : "";
   std::vector<std::string> words{
-      "etcd", "--name=n" + std::to_string(i), "--data-dir=" + (server.dir / "data"),
-      "--listen-client-urls=" + clients + ours, "--advertise-client-urls=" + clients,
-      "--listen-peer-urls=" + url(server.peer.port()),
+      named("BATON_TEST_ETCD_BIN").value_or("etcd"), "--name=n" + std::to_string(i),
+      "--data-dir=" + (server.dir / "data"), "--listen-client-urls=" + clients + ours,
+      "--advertise-client-urls=" + clients, "--listen-peer-urls=" + url(server.peer.port()),
       "--initial-advertise-peer-urls=" + url(advertised(i)), "--initial-cluster=" + all,
       "--listen-metrics-urls=" + url(server.metrics.port()),
       // Another cluster, which had one of these ports before, is not taken for ours.

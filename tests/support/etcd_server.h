@@ -42,11 +42,12 @@ struct EtcdOptions {
 // The servers of BATON_TEST_ETCD ("h:p,h:p") run already, and are not ours to kill.
 std::optional<std::string> etcd_from_environment();
 
-// The program etcd is here (package etcd-server). Otherwise a test should be skipped.
+// The program etcd is here: the one that BATON_TEST_ETCD_BIN names, or else the first in PATH
+// (package etcd-server). Otherwise a test should be skipped.
 bool etcd_installed();
 
-// The program etcdctl (package etcd-client), with API 3, asked to talk to these endpoints
-// ("127.0.0.1:2379,..."). Without an answer it gives up after 5 s.
+// The program etcdctl (BATON_TEST_ETCDCTL_BIN, or package etcd-client), with API 3, asked to talk
+// to these endpoints ("127.0.0.1:2379,..."). Without an answer it gives up after 5 s.
 bool etcdctl_installed();
 Finished etcdctl(const std::string& endpoints, const std::vector<std::string>& arguments);
 

@@ -46,7 +46,7 @@ EtcdStore::EtcdStore(std::function<std::vector<std::string>()> hosts) : hosts_(s
 // ---- Asking ----
 
 std::optional<std::string> EtcdStore::ask_once(const std::string& host, const Question& question,
-                                               std::chrono::milliseconds limit) {
+                                               std::chrono::milliseconds limit) const {
   HttpQuestion http_question{question.path, question.json, {}};
   {
     const std::lock_guard lock(mutex_);
@@ -62,7 +62,7 @@ std::optional<std::string> EtcdStore::ask_once(const std::string& host, const Qu
 }
 
 std::optional<std::string> EtcdStore::ask(const std::string& host, const Question& question,
-                                          std::chrono::milliseconds limit) {
+                                          std::chrono::milliseconds limit) const {
   try {
     return ask_once(host, question, limit);
   } catch (const EtcdError& e) {
@@ -74,7 +74,7 @@ std::optional<std::string> EtcdStore::ask(const std::string& host, const Questio
   return ask_once(host, question, limit);
 }
 
-bool EtcdStore::log_in(const std::string& host, std::chrono::milliseconds limit) {
+bool EtcdStore::log_in(const std::string& host, std::chrono::milliseconds limit) const {
   Json json{{"name", "root"}};
   {
     const std::lock_guard lock(mutex_);
@@ -122,10 +122,16 @@ std::string EtcdStore::ask_any(const std::vector<Question>& questions) {
 }
 
 std::optional<EtcdStatus> EtcdStore::status(const std::string& host,
-                                            std::chrono::milliseconds limit) {
-  const auto answer = http(host, {"/v3/maintenance/status", "{}", {}}, limit);
-  if (!answer || answer->status != 200) return std::nullopt;
-  const Json json = Json::parse(answer->body, nullptr, false);
+                                            std::chrono::milliseconds limit) const {
+  std::optional<std::string> answer;
+  try {
+    // etcd 3.5.16 tells everybody; 3.5.30 asks who wants to know.
+    answer = ask(host, {"/v3/maintenance/status", "{}"}, limit);
+  } catch (const EtcdError&) {
+    return std::nullopt;
+  }
+  if (!answer) return std::nullopt;
+  const Json json = Json::parse(*answer, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   EtcdStatus now;
   const Json& header = json.at("header");

@@ -95,8 +95,9 @@ class EtcdStore {
 
   // ---- One server ----
 
-  static std::optional<EtcdStatus> status(
-      const std::string& host, std::chrono::milliseconds limit = std::chrono::seconds(2));
+  // nullopt: no answer.
+  std::optional<EtcdStatus> status(const std::string& host,
+                                   std::chrono::milliseconds limit = std::chrono::seconds(2)) const;
   // It takes part in the cluster: what it reads is what the others have agreed upon.
   bool reads(const std::string& host, std::chrono::milliseconds limit = std::chrono::seconds(1));
   // Of all keys with their history: the same at servers that have applied the same.
@@ -113,21 +114,21 @@ class EtcdStore {
   };
   // JSON. nullopt: no answer, or one that may be different at another server or later.
   std::optional<std::string> ask(const std::string& host, const Question& question,
-                                 std::chrono::milliseconds limit);
+                                 std::chrono::milliseconds limit) const;
   std::vector<std::string> useful_hosts() const;
   // All of them to one server; the last answer.
   std::string ask_any(const std::vector<Question>& questions);
   std::optional<std::string> ask_once(const std::string& host, const Question& question,
-                                      std::chrono::milliseconds limit);
+                                      std::chrono::milliseconds limit) const;
   // The right to ask as root, if that is needed. False: not to be had here and now.
-  bool log_in(const std::string& host, std::chrono::milliseconds limit);
+  bool log_in(const std::string& host, std::chrono::milliseconds limit) const;
   std::vector<EtcdKey> range(const std::string& key, const std::string& end,
                              std::int64_t revision = 0);
 
   const std::function<std::vector<std::string>()> hosts_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<std::string> password_;  // of root
-  std::string token_;
+  mutable std::string token_;
 };
 
 }  // namespace baton::test

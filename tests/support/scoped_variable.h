@@ -1,0 +1,32 @@
+// A variable of this process's environment, set for as long as its object lives.
+#pragma once
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace baton::test {
+
+class ScopedVariable {
+ public:
+  ScopedVariable(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* given = std::getenv(name_.c_str())) before_ = given;
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~ScopedVariable() {
+    if (before_) {
+      ::setenv(name_.c_str(), before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_.c_str());
+    }
+  }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace baton::test
