@@ -35,17 +35,17 @@ constexpr EtcdBug kEtcdBugs[] = {
      "(etcd#20418, fixed in 3.4.42, 3.5.28 and 3.6.9)"},
 };
 
-// Not in the table: upstream's fix made it rare and did not end it. A revocation that the old
-// leader has proposed is forwarded to the new one, and committed.
+// Not in the table: upstream's fix (3.4.31, 3.5.13) made it rarer and did not end it. From 3.4.34,
+// 3.5.16 and 3.6.0 on a member whose raft clock has just ticked does not ask the others whether it
+// still leads (etcd PR 18428), and the first tick after a pause counts.
 constexpr EtcdBug kLeaseRevoked = {
     31, 13, 0,
-    "a leader that was paused and comes back can revoke a live lease: a holder can lose its lock "
-    "early, and only the token protects then (etcd#15247, rare from 3.4.31 and 3.5.13 on)"};
+    "a leader that was paused and resumes can revoke a live lease: a holder can lose its lock "
+    "early, and only the token protects then (etcd#15247, rarer from 3.4.31 and 3.5.13 on)"};
 constexpr char kLeaseStillRevoked[] =
-    "a leader that was paused and comes back can still revoke a live lease, though seldom: a "
-    "holder "
-    "can lose its lock early, and only the token protects then (etcd#15247; seen on 3.5.16 and "
-    "3.5.30, and no release is known to be free of it)";
+    "a leader that was paused and resumes can still revoke a live lease: a holder can lose its "
+    "lock early, and only the token protects then (etcd#15247; seen on 3.5.16 and 3.5.30; no "
+    "release is known to be free of it)";
 
 int fixed_in(const EtcdBug& bug, int minor) {
   switch (minor) {
