@@ -1,49 +1,18 @@
 // The one danger that no lock can remove: a holder is paused between "the lock is mine" and its
 // write, loses the lock meanwhile, wakes up and writes. The fencing token stops it, at the
-// resource.
+// resource. Here it wakes up at the worst moment: its successor has read the document and has not
+// written yet. A token that is checked at the write alone would let it through, and the successor
+// would overwrite an update that it has never seen. So each holder records its token before it
+// reads.
 //
 //   fenced_write [--url URL]
 
 #include <baton/baton.h>
 
 #include "example.h"
+#include "fenced_row.h"
 
-#include <sys/file.h>
-
-#include <fstream>
 #include <iostream>
-
-// What the lock protects: a document that remembers the greatest token it has seen and refuses
-// smaller ones. In a database this is one condition: UPDATE ... WHERE token <= :mine.
-class Document {
- public:
-  explicit Document(std::string file) : file_(std::move(file)) {}
-
-  bool write(std::uint64_t token, const std::string& text) {
-    // Compare and write are one step for the resource, as in a transaction.
-    const int guard = open((file_ + ".guard").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (guard < 0 || flock(guard, LOCK_EX) != 0) throw std::runtime_error("cannot open document");
-    const bool accepted = token >= greatest_token();
-    if (accepted) std::ofstream(file_) << token << ' ' << text << '\n';
-    close(guard);
-    return accepted;
-  }
-
-  std::string read() const {
-    std::string line;
-    std::ifstream in(file_);
-    std::getline(in, line);
-    return line;
-  }
-
- private:
-  std::uint64_t greatest_token() const {
-    std::uint64_t token = 0;
-    std::ifstream(file_) >> token;
-    return token;
-  }
-  std::string file_;
-};
 
 baton::Client connect(const std::string& url, const char* label) {
   baton::ClientOptions options;
@@ -54,19 +23,24 @@ baton::Client connect(const std::string& url, const char* label) {
   return baton::Client::connect(url, options);
 }
 
+const char* verdict(bool accepted) { return accepted ? "accepted" : "refused"; }
+
 // The unlucky one: stops after it has the lock, as a long page fault or a suspended VM would do it.
 int unlucky(const std::string& url, const std::string& file) {
   auto client = connect(url, "unlucky");
   baton::Lock lock = client.mutex("examples/fenced-write").acquire();
-  Document document(file);
-  std::cout << "unlucky: has the lock, token " << lock.token() << "; writes: "
-            << (document.write(lock.token(), "first version") ? "accepted" : "refused")
+  example::FencedRow document(file);
+  const bool recorded = document.record(lock.token());
+  std::cout << "unlucky: has the lock, records token " << lock.token() << ": " << verdict(recorded)
             << std::endl;
+  if (!recorded) return 1;
+  const std::string text = document.read();
+  std::cout << "unlucky: reads \"" << text << "\"" << std::endl;
   if (!lock.valid()) return 1;
   raise(SIGSTOP);  // paused after the check, before the write; nothing of this process runs now
-  const bool accepted = document.write(lock.token(), "stale version");
+  const bool accepted = document.write(lock.token(), text + ", stale version");
   std::cout << "unlucky: wakes up and writes with token " << lock.token() << ": "
-            << (accepted ? "ACCEPTED" : "refused") << std::endl;
+            << verdict(accepted) << std::endl;
   return accepted ? 1 : 0;
 }
 
@@ -75,6 +49,8 @@ int run(int argc, char** argv) {
   const std::string url = example::store_url(argc, argv, scratch);
   example::require_shared(url);
   const std::string file = scratch.path() + "/document";
+  example::FencedRow document(file);
+  document.write(0, "first version");
 
   auto client = connect(url, "successor");
   const pid_t pid = example::spawn({"--role", "unlucky", "--url", url, "--file", file});
@@ -93,15 +69,20 @@ int run(int argc, char** argv) {
   }
 
   baton::Lock lock = mutex.acquire_for(std::chrono::seconds(20));
-  Document document(file);
-  const bool accepted = document.write(lock.token(), "second version");
-  std::cout << "successor: has the lock, token " << lock.token()
-            << "; writes: " << (accepted ? "accepted" : "refused") << std::endl;
+  const bool recorded = document.record(lock.token());
+  std::cout << "successor: has the lock, records token " << lock.token() << ": "
+            << verdict(recorded) << std::endl;
+  const std::string text = document.read();
+  std::cout << "successor: reads \"" << text << "\"" << std::endl;
 
-  kill(pid, SIGCONT);
-  const bool refused = example::succeeded(pid);
+  kill(pid, SIGCONT);  // unlucky wakes up between our read and our write
+  const bool stale_refused = example::succeeded(pid);
+
+  const bool accepted = document.write(lock.token(), text + ", second version");
+  std::cout << "successor: writes with token " << lock.token() << ": " << verdict(accepted)
+            << std::endl;
   std::cout << "document: " << document.read() << '\n';
-  return accepted && refused ? 0 : 1;
+  return recorded && stale_refused && accepted ? 0 : 1;
 }
 
 int main(int argc, char** argv) try {

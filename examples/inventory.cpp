@@ -1,5 +1,6 @@
 // 200 items in stock, 8 processes that sell. Selling is read, think, write: without a lock two
-// sellers read the same number and sell the same item.
+// sellers read the same number and sell the same item. The token covers what the lock cannot: a
+// seller that is paused while it thinks, and loses its lock, sells nothing.
 //
 //   inventory [--url URL]      with the lock: exactly 200 sales
 //   inventory --unlocked       without: more sales than items
@@ -7,31 +8,13 @@
 #include <baton/baton.h>
 
 #include "example.h"
+#include "fenced_row.h"
 
-#include <cstdio>
 #include <iostream>
 #include <optional>
 
 constexpr int kItems = 200;
 constexpr int kSellers = 8;
-
-// The stock is a number in a plain file. Nothing about it is atomic.
-int read_stock(const std::string& file) {
-  int stock = 0;
-  if (FILE* in = std::fopen(file.c_str(), "r")) {
-    if (std::fscanf(in, "%d", &stock) != 1) stock = 0;
-    std::fclose(in);
-  }
-  return stock;
-}
-
-void write_stock(const std::string& file, int stock) {
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT, 0600);
-  char text[16];
-  const int size = std::snprintf(text, sizeof text, "%06d\n", stock);
-  if (fd < 0 || pwrite(fd, text, size, 0) != size) throw std::runtime_error("cannot write stock");
-  close(fd);
-}
 
 // One receipt a sale: a byte at the end of a file, which the kernel appends atomically.
 void write_receipt(const std::string& file) {
@@ -44,14 +27,20 @@ void write_receipt(const std::string& file) {
 int sell(const std::string& url, const std::string& dir, bool locked) {
   std::optional<baton::Client> client;
   if (locked) client = baton::Client::connect(url);
+  example::FencedRow stock(dir + "/stock");
   while (true) {
     std::optional<baton::Lock> lock;  // released at the end of each turn
     if (locked) lock = client->mutex("examples/inventory").acquire();
+    // Without the lock all sellers have token 0, and no write is refused.
+    const std::uint64_t token = lock ? lock->token() : 0;
 
-    const int stock = read_stock(dir + "/stock");
-    if (stock <= 0) return 0;
+    // Record the token before the read. After it no older holder can write. If a step is refused,
+    // nothing was sold: queue again, for a greater token.
+    if (!stock.record(token)) continue;
+    const int left = std::stoi(stock.read());
+    if (left <= 0) return 0;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // thinking: the customer pays
-    write_stock(dir + "/stock", stock - 1);
+    if (!stock.write(token, std::to_string(left - 1))) continue;
     write_receipt(dir + "/receipts");
   }
 }
@@ -63,7 +52,7 @@ int run(int argc, char** argv) {
   example::require_shared(url);
   if (locked) baton::Client::connect(url);  // a wrong URL fails here, once
 
-  write_stock(scratch.path() + "/stock", kItems);
+  example::FencedRow(scratch.path() + "/stock").write(0, std::to_string(kItems));
   std::vector<pid_t> sellers;
   for (int i = 0; i < kSellers; ++i) {
     sellers.push_back(example::spawn({"--role", "seller", "--url", url, "--dir", scratch.path(),

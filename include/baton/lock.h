@@ -28,8 +28,7 @@ enum class LockState { held, suspect, lost, released };
 //
 // Holding is a belief with a deadline. valid() is exact by the clock: it turns false before the
 // store can give the lock to somebody else. What happens between asking valid() and acting on it
-// is protected by the token alone: hand token() to whatever the lock protects, and let that refuse
-// tokens smaller than the greatest it has seen.
+// is protected by the token alone, see token().
 //
 // All const calls are thread-safe, do no I/O and never block. release(), verify(), moves and the
 // destructor are for one thread at a time. A Lock may outlive its Client; it is lost then.
@@ -42,8 +41,16 @@ class BATON_API [[nodiscard]] Lock {
   Lock& operator=(const Lock&) = delete;
   ~Lock();
 
-  // The fencing token: greater than that of every earlier grant of this name. Stays readable after
-  // the lock is lost or released.
+  // The fencing token: greater than that of every earlier grant of this name, greater than 0, and
+  // small enough for a signed 64-bit column. Stays readable after the lock is lost or released.
+  //
+  // Record it in what the lock protects before you read from there, and write with exactly it:
+  //   UPDATE t SET fence = :token WHERE id = :id AND fence <= :token;
+  //   SELECT value FROM t WHERE id = :id;
+  //   UPDATE t SET value = :value WHERE id = :id AND fence = :token;
+  // Zero rows changed: refused, a newer holder has recorded its token. Stop. A token that is
+  // checked at the write alone loses updates: a paused holder can write after its successor has
+  // read.
   std::uint64_t token() const noexcept;
 
   // Whether the lock is ours now. Once false, it stays false.

@@ -2,6 +2,8 @@
 #include "conformance/fixture.h"
 #include "support/child.h"
 
+#include <cstdint>
+#include <limits>
 #include <thread>
 
 namespace baton::conformance {
@@ -65,6 +67,15 @@ TEST_P(Tokens, StayReadableAfterReleaseAndLoss) {
   ASSERT_TRUE(soon("the loss", [&] { return !lost.valid(); }));
   EXPECT_EQ(lost.token(), second);
   EXPECT_GT(second, first);
+}
+
+// Databases have signed columns: a token with the highest bit set would be refused there or, worse,
+// be smaller than all others.
+TEST_P(Tokens, FitASignedColumnOf64Bits) {
+  auto client = open();
+  auto lock = client.mutex("a").acquire(patient());
+  EXPECT_GT(lock.token(), 0u);
+  EXPECT_LE(lock.token(), static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
 }
 
 TEST_P(Tokens, AreTheOnesShownByInspect) {
