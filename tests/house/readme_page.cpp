@@ -1,0 +1,57 @@
+// The example of README.md is built as examples/first.cpp: both must have the same lines.
+#include "rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace baton::house {
+namespace {
+
+// Lines without indentation and without those that differ on purpose: first.cpp takes any URL.
+std::vector<std::string> lines_of(const std::string& code) {
+  std::istringstream in(code);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) {
+    line.erase(0, std::min(line.find_first_not_of(' '), line.size()));
+    if (line.empty() || line.starts_with("#include") || line == "int main() {") continue;
+    if (line.find("Client::connect(") != line.npos) continue;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// The first line of the page's first C++ block that does not follow in the program; empty: none.
+// "no example": the page has no such block.
+std::string first_missing(const std::string& page, const std::string& program) {
+  const std::string opening = "```cpp\n";
+  const auto begin = page.find(opening);
+  if (begin == page.npos) return "no example";
+  const auto code = page.substr(begin + opening.size());
+  const auto built = lines_of(program);
+  auto at = built.begin();
+  for (const auto& line : lines_of(code.substr(0, code.find("```")))) {
+    at = std::find(at, built.end(), line);
+    if (at == built.end()) return line;
+    ++at;
+  }
+  return "";
+}
+
+TEST(House, TheExampleOfTheReadmeIsBuilt) {
+  EXPECT_EQ(first_missing(text_of("README.md"), text_of("examples/first.cpp")), "");
+}
+
+TEST(House, TheCheckOfTheReadmeBites) {
+  const std::string page = "x\n```cpp\n#include <a>\nint main() {\n  b;\n  c;\n}\n```\nd\n";
+  EXPECT_EQ(first_missing(page, "int f() {\n  b;\n  e;\n  c;\n}\n"), "");
+  EXPECT_EQ(first_missing(page, "int f() {\n  c;\n  b;\n}\n"), "c;");
+  EXPECT_EQ(first_missing(page, "int f() {\n  b;\n}\n"), "c;");
+  EXPECT_EQ(first_missing("d\n", "d\n"), "no example");
+}
+
+}  // namespace
+}  // namespace baton::house
