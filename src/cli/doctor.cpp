@@ -126,7 +126,7 @@ Json examine(Client& client) {
   report["inspect_us"] = look.count() / 1000;
   report["acquire_release_us"] = cycle.count() / 1000;
   for (const std::string& bug : known_bugs(session.backend, version)) {
-    warnings.push_back("server " + version + ": " + bug);
+    warnings.push_back(std::string("server ").append(version).append(": ").append(bug));
   }
   if (session.backend == "file") examine_directory(session.endpoint, report, warnings);
   report["warnings"] = std::move(warnings);

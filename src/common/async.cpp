@@ -84,9 +84,8 @@ bool AsyncSink::offer(Result<std::shared_ptr<Hold>> outcome) noexcept {
   return true;
 }
 
-void AsyncSink::offer_after_close(Error error) {
-  user_code_->post_after_close(
-      [handler = std::move(handler_), error = std::move(error)] { handler->call(error); });
+void AsyncSink::offer_after_close(const Error& error) {
+  user_code_->post_after_close([handler = std::move(handler_), error] { handler->call(error); });
 }
 
 void AsyncSink::offer_here(const Error& error) { handler_->call(error); }

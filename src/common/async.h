@@ -58,7 +58,7 @@ class AsyncSink final : public AttemptSink {
         granted_(std::move(granted)) {}
   bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override;
   // The client is closed: the same through UserCode::post_after_close().
-  void offer_after_close(Error error);
+  void offer_after_close(const Error& error);
   // In a fork of the process there is no thread to call it on: here and now.
   void offer_here(const Error& error);
 
@@ -81,8 +81,8 @@ class MutexImpl;
 // ours runs, and resume() may already read it. So the program ends before the frame is freed.
 class CoAttempt : public std::enable_shared_from_this<CoAttempt> {
  public:
-  CoAttempt(std::shared_ptr<MutexImpl> mutex, AcquireOptions options)
-      : mutex_(std::move(mutex)), options_(std::move(options)) {}
+  CoAttempt(std::shared_ptr<MutexImpl> mutex, const AcquireOptions& options)
+      : mutex_(std::move(mutex)), options_(options) {}
   void start(std::coroutine_handle<> waiter);
   Lock take();
   void abandon() noexcept;  // the awaitable is being destroyed, perhaps with its coroutine

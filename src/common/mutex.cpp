@@ -74,7 +74,7 @@ void DistributedMutex::start_async(AcquireOptions options,
 
 AcquireAwaitable DistributedMutex::co_acquire(AcquireOptions options) {
   (void)impl("co_acquire");
-  return AcquireAwaitable(std::make_shared<internal::CoAttempt>(impl_, std::move(options)));
+  return AcquireAwaitable(std::make_shared<internal::CoAttempt>(impl_, options));
 }
 
 std::uint64_t DistributedMutex::token() const {

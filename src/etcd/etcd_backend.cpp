@@ -112,7 +112,7 @@ class EtcdBackend final : public Backend {
     const bool over = opening_ == nullptr || opening_->info().state == SessionState::closed;
     if (opened && over) opened = Error(Errc::connection_failed, "the session ended as it began");
     if (opened || over || !transient(opened.error())) {
-      finish(std::move(opened));
+      finish(opened);
       return;
     }
     trouble_ = opened.error();
@@ -150,7 +150,7 @@ class EtcdBackend final : public Backend {
                  "connect to " + channels_.endpoint(atlas_.current) + ": " + text));
   }
 
-  void finish(Result<Done> opened) {
+  void finish(const Result<Done>& opened) {
     if (!answer_) return;
     loop_.cancel(timer_);
     auto session = std::move(opening_);

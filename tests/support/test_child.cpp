@@ -65,6 +65,7 @@ template <class... Args>
 void say(const char* format, Args... args) {
   write_line(1, format, args...);
 }
+void say(const char* text) { write_line(1, "%s", text); }
 
 long long ns() { return boot_now().count(); }
 unsigned long long as_ull(std::uint64_t token) { return token; }

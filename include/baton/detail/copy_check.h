@@ -11,6 +11,7 @@ class CopyCheck {
  public:
   CopyCheck() noexcept : self_(this) {}
   CopyCheck(const CopyCheck& /*other*/) noexcept : self_(this) {}
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): it assigns nothing
   CopyCheck& operator=(const CopyCheck& /*other*/) noexcept { return *this; }
   ~CopyCheck() = default;
 
