@@ -269,6 +269,14 @@ void Proxy::delay(Direction direction, std::chrono::milliseconds time) {
   loop_->call([&] { loop_->state.fault(direction).delay = time; });
 }
 
+void Proxy::drip(Direction direction, std::size_t bytes, std::chrono::milliseconds every) {
+  loop_->call([&] {
+    auto& fault = loop_->state.fault(direction);
+    fault.drip = bytes;
+    fault.drip_every = every;
+  });
+}
+
 void Proxy::heal() {
   loop_->call([&] {
     loop_->refuse = false;
@@ -325,6 +333,9 @@ std::uint64_t Proxy::frames(Direction direction) const {
 }
 std::uint64_t Proxy::grpc_frames(Direction direction) const {
   return loop_->state.grpc_messages[RelayState::index(direction)];
+}
+std::uint64_t Proxy::drips(Direction direction) const {
+  return loop_->state.drips[RelayState::index(direction)];
 }
 
 }  // namespace baton::test

@@ -57,6 +57,9 @@ class Proxy {
   void resume(Direction direction);
   // Forwards this much later; zero: at once, also what waits now.
   void delay(Direction direction, std::chrono::milliseconds time);
+  // Forwards at most so many bytes of a connection at a time, and no more of it before `every` has
+  // passed: messages arrive in pieces, whole and in order. 0 bytes: all, also what waits now.
+  void drip(Direction direction, std::size_t bytes, std::chrono::milliseconds every);
   // Ends all of the above and disarms what is below.
   void heal();
 
@@ -95,6 +98,8 @@ class Proxy {
   std::uint64_t bytes(Direction direction) const;
   std::uint64_t frames(Direction direction) const;       // of ZooKeeper, if it speaks that
   std::uint64_t grpc_frames(Direction direction) const;  // with messages in them
+  // How often drip() has let a piece go and kept back bytes that had come.
+  std::uint64_t drips(Direction direction) const;
 
   // ---- For the links between servers ----
 

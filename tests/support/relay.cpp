@@ -222,10 +222,12 @@ bool Relay::forward(std::size_t k) {
 
 bool Relay::flush(Pipe& p, int to) {
   bool moved = false;
-  while (p.writable && !p.queue.empty() && fault(p).due(p.queue.front().due)) {
+  const Fault& f = fault(p);
+  while (p.writable && !p.queue.empty() && piece_due(p) <= RelayClock::now()) {
     Chunk& chunk = p.queue.front();
-    const auto n =
-        ::send(to, chunk.bytes.data() + chunk.sent, chunk.bytes.size() - chunk.sent, MSG_NOSIGNAL);
+    auto size = chunk.bytes.size() - chunk.sent;
+    if (f.drip != 0) size = std::min(size, f.drip);
+    const auto n = ::send(to, chunk.bytes.data() + chunk.sent, size, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
       p.writable = false;
@@ -239,8 +241,19 @@ bool Relay::flush(Pipe& p, int to) {
     chunk.sent += static_cast<std::size_t>(n);
     p.held -= static_cast<std::size_t>(n);
     if (chunk.sent == chunk.bytes.size()) p.queue.pop_front();
+    if (f.drip == 0) continue;
+    p.drip_due = RelayClock::now() + f.drip_every;
+    if (p.held != 0) ++state_.drips[RelayState::index(p.direction)];
   }
   return moved;
+}
+
+RelayClock::time_point Relay::piece_due(const Pipe& p) const {
+  const Fault& f = fault(p);
+  RelayClock::time_point due;
+  if (f.delay.count() != 0) due = p.queue.front().due;
+  if (f.drip != 0) due = std::max(due, p.drip_due);
+  return due;
 }
 
 // Both peers have closed, and what is left can reach nobody.
@@ -255,11 +268,11 @@ std::optional<RelayClock::time_point> Relay::next_due() const {
   std::optional<RelayClock::time_point> first = retry_;
   for (const auto& p : pipe_) {
     const Fault& f = fault(p);
-    if (f.stalled || dropping(p) || f.delay.count() == 0 || p.receiver_gone) continue;
+    if (f.stalled || dropping(p) || !f.paced() || p.receiver_gone) continue;
     std::optional<RelayClock::time_point> due;
     if (!p.queue.empty()) {
-      if (p.writable) due = p.queue.front().due;
-    } else if (p.end != End::kNone && !p.end_told) {
+      if (p.writable) due = piece_due(p);
+    } else if (f.delay.count() != 0 && p.end != End::kNone && !p.end_told) {
       due = p.end_due;
     }
     if (due && (!first || *due < *first)) first = due;

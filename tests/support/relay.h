@@ -25,6 +25,8 @@ struct Fault {
   bool stalled = false;
   bool dropped = false;
   std::chrono::milliseconds delay{0};
+  std::size_t drip = 0;  // so many bytes at a time; 0: all
+  std::chrono::milliseconds drip_every{0};
   // A cut that waits for its moment: bytes or messages still to come.
   std::optional<std::size_t> bytes_left;
   int frames_left = 0;  // of ZooKeeper
@@ -40,6 +42,7 @@ struct Fault {
     grpc_left = 0;
   }
   bool due(RelayClock::time_point t) const { return delay.count() == 0 || t <= RelayClock::now(); }
+  bool paced() const { return delay.count() != 0 || drip != 0; }
 };
 
 // All that the connections of a proxy share, by direction.
@@ -48,6 +51,7 @@ struct RelayState {
   std::array<std::atomic<std::uint64_t>, 2> bytes{};
   std::array<std::atomic<std::uint64_t>, 2> frames{};
   std::array<std::atomic<std::uint64_t>, 2> grpc_messages{};
+  std::array<std::atomic<std::uint64_t>, 2> drips{};
 
   static std::size_t index(Direction d) { return d == Direction::kToServer ? 0 : 1; }
   Fault& fault(Direction d) { return faults[index(d)]; }
@@ -101,7 +105,8 @@ class Relay {
     bool writable = false;
     std::deque<Chunk> queue;
     std::size_t held = 0;
-    End end = End::kNone;  // the sender has closed
+    RelayClock::time_point drip_due;  // of the next piece
+    End end = End::kNone;             // the sender has closed
     RelayClock::time_point end_due;
     bool end_told = false;
     bool receiver_gone = false;
@@ -127,6 +132,8 @@ class Relay {
   void ended(Pipe& p, End end);
   bool forward(std::size_t k);
   bool flush(Pipe& p, int to);
+  // When the first of what it holds may go.
+  RelayClock::time_point piece_due(const Pipe& p) const;
   void sever(std::size_t k);
   bool over() const;
   void close_side(std::size_t k, bool hard);

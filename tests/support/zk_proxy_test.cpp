@@ -227,6 +227,33 @@ TEST_F(ProxyTest, DelayIsKeptInOrder) {
   EXPECT_EQ(server.read(1), "c");
 }
 
+TEST_F(ProxyTest, DrippedMessagesArriveWholeAndLater) {
+  proxy.drip(kUp, 3, 20ms);
+  const Stopwatch watch;
+  client.send("a message of twenty.");
+  server.send("not dripped");
+  EXPECT_EQ(client.read(11), "not dripped");
+  EXPECT_EQ(server.read(20), "a message of twenty.");
+  EXPECT_GE(watch.elapsed(), 6 * 20ms);
+  EXPECT_EQ(proxy.drips(kUp), 6U);
+  EXPECT_EQ(proxy.drips(kDown), 0U);
+  client.send("last words");
+  client.close();  // its end waits behind them
+  EXPECT_EQ(server.read(100), "last words<end>");
+}
+
+TEST_F(ProxyTest, WhatADripHasKeptBackComesAtOnceWhenItIsHealed) {
+  proxy.drip(kUp, 2, 1h);
+  client.send("abcde");
+  EXPECT_EQ(server.read(2), "ab");
+  EXPECT_TRUE(eventually("the rest is kept back", [&] { return proxy.drips(kUp) == 1; }));
+  EXPECT_EQ(server.read(1, kShort), "<nothing>");
+  proxy.heal();
+  EXPECT_EQ(server.read(3), "cde");
+  client.send("at once, and all of it");
+  EXPECT_EQ(server.read(22), "at once, and all of it");
+}
+
 TEST_F(ProxyTest, ResetIsAReset) {
   proxy.reset_connections();
   EXPECT_EQ(client.read(1), "<reset>");
