@@ -165,7 +165,9 @@ void ZkEnsemble::rebuild(int i) {
   wait_synced();
   kill(i);
   wait_synced();  // the others, before this one has a vote again
-  std::filesystem::remove_all(at(i).dir / "data/version-2");
+  if (std::filesystem::remove_all(at(i).dir / "data/version-2") == 0) {
+    throw std::runtime_error("a server without data: there is nothing to throw away");
+  }
   start(i);
   wait_synced();
 }

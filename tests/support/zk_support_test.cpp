@@ -17,6 +17,8 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <sstream>
@@ -229,6 +231,34 @@ TEST_F(ZkSupport, RestartKeepsWhatWasWritten) {
   std::string data;
   EXPECT_EQ(ZkTestClient(zk.hosts()).get("/kept", data), ZOK);
   EXPECT_EQ(data, "written");
+}
+
+TEST_F(ZkSupport, AServerThatIsRebuiltHasWhatTheOthersHaveAndNothingOfItsOwn) {
+  ZkEnsemble zk(quick(3));
+  ZkTestClient client(zk.hosts(), 10s);
+  ASSERT_EQ(client.create("/kept", "written"), ZOK);
+  ASSERT_EQ(client.create("/held", "", ZOO_EPHEMERAL), ZOK);
+  for (const int server : {zk.a_follower(), zk.leader()}) {
+    const auto pid = zk.pid(server);
+    const auto data = std::filesystem::path(zk.log(server)).parent_path() / "data/version-2";
+    std::ofstream(data / "mine") << "old";
+    zk.rebuild(server);
+    EXPECT_NE(zk.pid(server), pid);
+    EXPECT_FALSE(std::filesystem::exists(data / "mine"));
+    ZkTestClient there(zk.host(server), 10s);
+    EXPECT_EQ(there.exists("/kept"), ZOK);
+    EXPECT_EQ(there.exists("/held"), ZOK);
+  }
+  EXPECT_FALSE(client.expired());
+}
+
+TEST_F(ZkSupport, ServersAreNotRebuiltWhileOneIsDown) {
+  ZkEnsemble zk(quick(3));
+  const int down = zk.a_follower();
+  const int leader = zk.leader();
+  zk.kill(down);
+  EXPECT_THROW(zk.rebuild(leader), std::runtime_error);
+  EXPECT_TRUE(zk.running(leader));
 }
 
 TEST_F(ZkSupport, TheProxyLosesARequestOrOnlyItsAnswer) {

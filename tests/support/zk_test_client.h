@@ -23,6 +23,7 @@ class ZkTestClient {
     handle_ = ::zookeeper_init(hosts.c_str(), on_event, static_cast<int>(timeout.count()), nullptr,
                                this, 0);
     if (handle_ == nullptr || !eventually("a session at " + hosts, [&] { return connected(); })) {
+      if (handle_ != nullptr) ::zookeeper_close(handle_);  // or its session would stay
       throw std::runtime_error("no session at " + hosts);
     }
   }
@@ -40,6 +41,16 @@ class ZkTestClient {
     return ::zoo_create(handle_, path.c_str(), data.data(), static_cast<int>(data.size()),
                         &ZOO_OPEN_ACL_UNSAFE, flags, nullptr, 0);
   }
+  // Ephemeral, and numbered by the server; `made`: its path.
+  int create_numbered(const std::string& path, std::string& made) {
+    char buffer[1024];
+    const int code =
+        ::zoo_create(handle_, path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE,
+                     ZOO_EPHEMERAL | ZOO_SEQUENCE, buffer, static_cast<int>(sizeof buffer));
+    if (code == ZOK) made = buffer;
+    return code;
+  }
+  int remove(const std::string& path) { return ::zoo_delete(handle_, path.c_str(), -1); }
   int exists(const std::string& path) { return ::zoo_exists(handle_, path.c_str(), 0, nullptr); }
   int get(const std::string& path, std::string& data, bool watch = false) {
     char buffer[1024];

@@ -68,6 +68,16 @@ void check_early_loss(Bench& bench) {
   }
 }
 
+namespace {
+// A foreign entry stood between the two: it had the lock meanwhile, for as long as it liked.
+bool foreign_between(const Index& index, const Hold& before, const Hold& after) {
+  const auto from = index.entries.upper_bound({before.lock, before.token});
+  const auto to = index.entries.lower_bound({after.lock, after.token});
+  return before.token < after.token &&
+         std::any_of(from, to, [](const auto& each) { return each.second.foreign; });
+}
+}  // namespace
+
 void collect_handovers(Bench& bench) {
   const Index& index = bench.index;
   for (const auto& [lock, list] : index.grants) {
@@ -79,7 +89,8 @@ void collect_handovers(Bench& bench) {
         const Moment killed = index.life(before->client).killed;
         const Moment end = earlier(before->release, earlier(lost, killed));
         // Only of those who waited: the others found a free lock.
-        if (end && *hold.asked <= *end && *hold.granted >= *end) {
+        if (end && *hold.asked <= *end && *hold.granted >= *end &&
+            !foreign_between(index, *before, hold)) {
           bench.verdict.handovers.push_back(
               {*hold.granted, *hold.granted - *end, !before->release || *end < *before->release});
         }

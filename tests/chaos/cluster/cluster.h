@@ -24,6 +24,17 @@ struct InLine {
   std::int64_t session = 0;  // that it goes with: of ZooKeeper, or the lease
 };
 
+// What a program that is no client of ours has put beside a lock's entries.
+class Guest {
+ public:
+  // It goes: at once, or with its session if no server answers.
+  virtual ~Guest() = default;
+  virtual const std::string& where() const = 0;  // InLine::where
+  virtual bool there() = 0;                      // throws as leave() does
+  // True: it is gone, whoever removed it. Throws if servers fail meanwhile.
+  virtual bool leave() = 0;
+};
+
 // A server that has not all that was committed, or has what was removed.
 struct Stray {
   int server = 0;
@@ -66,6 +77,12 @@ class Cluster {
   virtual bool remove(const InLine& entry) = 0;
   virtual bool remove_directory(std::uint32_t lock) = 0;  // when it is empty
   virtual bool end_session(const InLine& entry) = 0;
+  // Other libraries that share the queues of this store.
+  virtual std::vector<std::string> peers() const = 0;
+  // Takes the next place in line, as that library does. Throws if there is no such directory yet.
+  virtual std::unique_ptr<Guest> peer_joins(std::uint32_t lock, const std::string& peer) = 0;
+  // Lies where the entries lie, and is none.
+  virtual std::unique_ptr<Guest> no_entry(std::uint32_t lock) = 0;
   // One, if the servers have noticed it themselves by now. One thread calls, again and again.
   virtual std::optional<Stray> stray() { return std::nullopt; }
   // Throws away what the server has, and returns when it has what the others have. All must be up.

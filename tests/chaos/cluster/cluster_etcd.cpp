@@ -4,6 +4,10 @@
 #include "support/etcd_server.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <functional>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -20,6 +24,49 @@ test::EtcdOptions options() {
   options.election = 500ms;
   options.peer_proxies = true;
   return options;
+}
+
+// It goes with its lease. The lease is short, so that one that was granted twice because a server
+// failed is gone when all others are.
+class EtcdGuest : public Guest {
+ public:
+  EtcdGuest(test::EtcdCluster& servers, const std::function<std::string(std::int64_t)>& key)
+      : servers_(servers), lease_(servers.grant(10s)), key_(key(lease_)) {
+    try {
+      servers_.put(key_, "", lease_);
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  ~EtcdGuest() override { end(); }
+  EtcdGuest(const EtcdGuest&) = delete;
+  EtcdGuest& operator=(const EtcdGuest&) = delete;
+
+  const std::string& where() const override { return key_; }
+  bool there() override { return servers_.key(key_).has_value(); }
+  bool leave() override {
+    servers_.revoke(lease_);
+    return !there();
+  }
+
+ private:
+  void end() noexcept {
+    try {
+      servers_.revoke(lease_);
+    } catch (const std::exception&) {  // its time will be up
+    }
+  }
+
+  test::EtcdCluster& servers_;
+  const std::int64_t lease_;
+  const std::string key_;
+};
+
+std::string hex(std::int64_t number) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%llx", static_cast<unsigned long long>(number));
+  return text.data();
 }
 
 class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
@@ -39,6 +86,8 @@ class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
     const std::string start = root() + "/lock";
     for (const auto& key : servers_->keys(start)) {
       InLine entry;
+      const auto slash = key.key.find('/', start.size());
+      if (slash != key.key.rfind('/')) continue;  // of a lock below it
       entry.lock = static_cast<std::uint32_t>(std::stoul(key.key.substr(start.size())));
       entry.token = static_cast<std::uint64_t>(key.create_revision);
       entry.client = client_in(key.value);
@@ -54,6 +103,16 @@ class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
   bool remove(const InLine& entry) override { return servers_->remove_key(entry.where); }
   bool remove_directory(std::uint32_t) override { return true; }  // there is none
   bool end_session(const InLine& entry) override { return servers_->revoke(entry.session); }
+  // concurrency.Mutex: the prefix and the lease.
+  std::vector<std::string> peers() const override { return {"Go"}; }
+  std::unique_ptr<Guest> peer_joins(std::uint32_t lock, const std::string&) override {
+    return std::make_unique<EtcdGuest>(
+        *servers_, [&](std::int64_t lease) { return prefix(lock) + hex(lease); });
+  }
+  std::unique_ptr<Guest> no_entry(std::uint32_t lock) override {
+    return std::make_unique<EtcdGuest>(
+        *servers_, [&](std::int64_t lease) { return prefix(lock) + "below/" + hex(lease); });
+  }
   std::optional<std::uint64_t> expired_leases(int i) override {
     const double count = servers_->metric(i, "etcd_debugging_server_lease_expired_total");
     if (count < 0) throw std::runtime_error("etcd does not count the leases that it ends");
@@ -72,6 +131,9 @@ class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
     }
     return all;
   }
+
+ private:
+  std::string prefix(std::uint32_t lock) const { return root() + "/" + lock_name(lock) + "/"; }
 };
 
 }  // namespace

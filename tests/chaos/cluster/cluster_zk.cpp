@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace baton::chaos {
@@ -96,6 +97,28 @@ class Eyes {
   zhandle_t* handle_ = nullptr;
 };
 
+// It goes with its session.
+class ZkGuest : public Guest {
+ public:
+  ZkGuest(const std::string& hosts, const std::string& prefix) : client_(hosts, 2 * kSession) {
+    const int code = client_.create_numbered(prefix, path_);
+    if (code != ZOK) throw std::runtime_error("create " + prefix + ": " + ::zerror(code));
+  }
+  const std::string& where() const override { return path_; }
+  bool there() override { return known(client_.exists(path_)) == ZOK; }
+  bool leave() override { return known(client_.remove(path_)) == ZNONODE || !there(); }
+
+ private:
+  int known(int code) const {
+    if (client_.expired()) return ZNONODE;
+    if (code == ZOK || code == ZNONODE) return code;
+    throw std::runtime_error(path_ + ": " + ::zerror(code));
+  }
+
+  test::ZkTestClient client_;
+  std::string path_;
+};
+
 class OverZk : public ClusterOf<test::ZkEnsemble> {
  public:
   OverZk() : ClusterOf(std::make_unique<test::ZkEnsemble>(options())) {}
@@ -113,6 +136,7 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
       auto names = eyes().children(path);
       std::sort(names.begin(), names.end(),
                 [](const auto& a, const auto& b) { return number(a) < number(b); });
+      std::erase_if(names, [](const auto& name) { return !is_entry(name); });
       for (const auto& name : names) {
         InLine entry = known_[path + "/" + name];
         if (entry.token == 0) {
@@ -140,6 +164,15 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
     return static_cast<bool>(servers_->end_session(entry.session));
   }
 
+  std::vector<std::string> peers() const override { return {"Curator", "kazoo"}; }
+  std::unique_ptr<Guest> peer_joins(std::uint32_t lock, const std::string& peer) override {
+    const std::string name = peer == "Curator" ? "/_c_6e1d8f2c-4b7a-4c39-9d52-0a8e17b3f641-lock-"
+                                               : "/6e1d8f2c4b7a4c399d520a8e17b3f641__lock__";
+    return std::make_unique<ZkGuest>(servers_->hosts(), directory(lock) + name);
+  }
+  std::unique_ptr<Guest> no_entry(std::uint32_t lock) override {
+    return std::make_unique<ZkGuest>(servers_->hosts(), directory(lock) + "/notes-");
+  }
   std::optional<Stray> stray() override { return audit_.look(); }
   void rebuild(int i) override { servers_->rebuild(i); }
 
@@ -172,6 +205,11 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
   }
   static std::string number(const std::string& name) {
     return name.substr(name.size() - std::min<std::size_t>(name.size(), 10));
+  }
+  // As we, Curator and kazoo name them.
+  static bool is_entry(const std::string& name) {
+    const std::string_view head(name.data(), name.size() - number(name).size());
+    return head.ends_with("-lock-") || head.ends_with("__lock__");
   }
 
   ZkAudit audit_{*servers_};

@@ -105,6 +105,33 @@ void late_answers(Scene& scene, const Draw& draw) {
   seat.proxy->heal();
 }
 
+// Some bytes every few milliseconds: messages arrive in pieces, and late.
+void dripping_link(Scene& scene, const Draw& draw) {
+  constexpr auto kEvery = 10ms;
+  auto& seat = seat_of(scene, draw, role(draw));
+  const auto bytes = static_cast<std::size_t>(1 + draw.percent / 20);
+  std::vector<Direction> directions{draw.other ? Direction::kToServer : Direction::kToClient};
+  if (draw.percent % 3 == 0) directions = {Direction::kToServer, Direction::kToClient};
+  const char* kind = directions.size() == 2 ? "link drips"
+                     : draw.other           ? "requests drip"
+                                            : "answers drip";
+  const Fault fault(
+      scene, kind,
+      name(seat) + " " + std::to_string(bytes) + " bytes every 10 ms" + span(draw.time()));
+  const auto kept_back = [&] {
+    std::uint64_t sum = 0;
+    for (const auto direction : directions) sum += seat.proxy->drips(direction);
+    return sum;
+  };
+  const auto before = kept_back();
+  for (const auto direction : directions) seat.proxy->drip(direction, bytes, kEvery);
+  // The quorum may be away meanwhile, and nobody has anything to say.
+  require(
+      "bytes that are kept back", [&] { return kept_back() > before; }, 40s);
+  pass(draw.time());
+  seat.proxy->heal();
+}
+
 void reset_link(Scene& scene, const Draw& draw) {
   auto& seat = seat_of(scene, draw, role(draw));
   const Fault fault(scene, "reset link", name(seat));
@@ -189,15 +216,25 @@ void pause_holder_long(Scene& s, const Draw& d) {
 std::vector<FaultKind> control_faults() { return {{"pause holder long", pause_holder_long}}; }
 
 std::vector<FaultKind> client_faults() {
-  return {{"kill holder", kill_holder},       {"kill waiter", kill_waiter},
-          {"kill client", kill_client},       {"pause holder", pause_holder},
-          {"pause holder", pause_holder},     {"pause waiter", pause_waiter},
-          {"pause client", pause_client},     {"cut link", cut_link},
-          {"silent link", silent_link},       {"requests vanish", requests_vanish},
-          {"answers vanish", answers_vanish}, {"stalled link", stalled_link},
-          {"late answers", late_answers},     {"reset link", reset_link},
-          {"lost message", lost_message},     {"lost message", lost_message},
-          {"no processor", no_processor},     {"wall clock", wall_clock}};
+  return {{"kill holder", kill_holder},
+          {"kill waiter", kill_waiter},
+          {"kill client", kill_client},
+          {"pause holder", pause_holder},
+          {"pause holder", pause_holder},
+          {"pause waiter", pause_waiter},
+          {"pause client", pause_client},
+          {"cut link", cut_link},
+          {"silent link", silent_link},
+          {"requests vanish", requests_vanish},
+          {"answers vanish", answers_vanish},
+          {"stalled link", stalled_link},
+          {"late answers", late_answers},
+          {"reset link", reset_link},
+          {"drip", dripping_link},
+          {"lost message", lost_message},
+          {"lost message", lost_message},
+          {"no processor", no_processor},
+          {"wall clock", wall_clock}};
 }
 
 }  // namespace baton::chaos

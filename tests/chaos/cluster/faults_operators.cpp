@@ -48,28 +48,6 @@ void evict(Scene& scene, const Draw& draw) {
   if (!done) throw std::runtime_error("nobody to be evicted");
 }
 
-std::vector<InLine> line_of(Scene& scene, std::uint32_t lock) {
-  auto all = scene.cluster.in_line(scene.locks);
-  std::erase_if(all, [&](const InLine& entry) { return entry.lock != lock; });
-  return all;
-}
-
-// Servers that fail meanwhile are no news here: asked again, for longer than a quorum is away.
-template <class F>
-void patiently(F step) {
-  constexpr auto kPatience = 40s;
-  const test::Stopwatch watch;
-  for (int refused = 0; refused < 200; pass(50ms)) {
-    try {
-      if (step()) return;
-      ++refused;
-    } catch (const std::exception&) {
-      if (watch.elapsed() >= kPatience) throw;
-    }
-  }
-  throw std::runtime_error("an operator has given up");
-}
-
 void delete_entry(Scene& scene, const Draw& draw) {
   const Fault fault(scene, "delete entry", lock_name(draw.lock));
   patiently([&] {

@@ -98,6 +98,14 @@ void lose_quorum(Scene& scene, const Draw& draw) {
   scene.cluster.wait_synced();
 }
 
+// Its disk is empty: it gets everything from the others. A server that has forgotten what it has
+// said yes to may vote for less than was committed; so the others are in step before it has a vote.
+void wipe(Scene& scene, const Draw& draw) {
+  const int server = draw.other ? scene.cluster.leader() : follower(scene, draw);
+  const Fault fault(scene, draw.other ? "wipe leader" : "wipe follower", std::to_string(server));
+  scene.cluster.rebuild(server);
+}
+
 // ---- the network between them
 
 void isolate(Scene& scene, const Draw& draw, int server, bool leads, const char* kind) {
@@ -190,6 +198,7 @@ std::vector<FaultKind> server_faults(const std::string& scheme) {
                              {"one way", one_way},
                              {"slow link", slow_link},
                              {"kill all", kill_all}};
+  if (scheme == "zk") all.push_back({"wipe server", wipe});
   if (scheme == "etcd")
     all.insert(all.end(), {{"compaction", compaction}, {"defragmentation", defragmentation}});
   return all;

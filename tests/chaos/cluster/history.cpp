@@ -17,11 +17,11 @@ namespace baton::chaos {
 namespace {
 
 // In the order of Kind.
-constexpr std::array<std::string_view, 28> kNames{
-    "start",   "asked",    "granted", "valid",   "invalid", "lost",    "revived",
-    "release", "released", "unsure",  "gave_up", "read",    "wrote",   "counted",
-    "stop",    "fault",    "healed",  "killed",  "paused",  "resumed", "present",
-    "gone",    "evicted",  "calm",    "stray",   "mended",  "expired", "leftover"};
+constexpr std::array<std::string_view, 29> kNames{
+    "start",    "asked",  "granted", "valid",   "invalid", "lost",    "revived", "release",
+    "released", "unsure", "gave_up", "read",    "wrote",   "counted", "stop",    "fault",
+    "healed",   "killed", "paused",  "resumed", "present", "gone",    "evicted", "foreign",
+    "calm",     "stray",  "mended",  "expired", "leftover"};
 static_assert(kNames.size() == static_cast<std::size_t>(Kind::leftover) + 1);
 
 std::optional<Kind> kind_of(std::string_view name) {

@@ -43,6 +43,7 @@ enum class Kind {
   present,   // the entry with `token` was in the store: `at` before the reading was asked for
   gone,      // and was not any more: `at` after the answer had come. Only for entries seen present.
   evicted,   // an operator took the entry with `token` out, or its session; `at` before it was done
+  foreign,   // the entry with `token` is none of a client's: another library's way of queueing
   calm,      // from here on no faults: everybody must go on
   stray,     // the server `value` has noticed that it has not what was committed, since `until`
   mended,    // and was given it

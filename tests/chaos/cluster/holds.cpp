@@ -94,6 +94,9 @@ void add_to(Entry& entry, const Record& record) {
     case Kind::evicted:
       earliest(entry.evicted, record.at);
       break;
+    case Kind::foreign:
+      entry.foreign = true;
+      break;
     default:
       break;
   }
@@ -145,6 +148,7 @@ Index::Index(const std::vector<Record>& records, bool servers_may_forget) {
       case Kind::present:
       case Kind::gone:
       case Kind::evicted:
+      case Kind::foreign:
         add_to(entries[{record.lock, record.token}], record);
         break;
       case Kind::killed:

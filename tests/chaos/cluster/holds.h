@@ -40,6 +40,7 @@ struct Entry {
   Moment present;  // was there, not before this moment
   Moment gone;     // was not there any more
   Moment evicted;  // somebody began to remove it
+  bool foreign = false;
 
   // A reading without it, the last one before that, and the next one that shows it again.
   Moment first_gone, before_gone, back;

@@ -366,5 +366,18 @@ TEST(Measures, OfHandOversCountFromReleaseAndFromLossForThoseWhoWaited) {
   EXPECT_TRUE(handovers[0].after_loss);
 }
 
+TEST(Measures, OfHandOversLeaveOutTheTimeThatAForeignEntryHadTheLock) {
+  const auto told = [](std::uint64_t token) {
+    Story story;
+    story.holds(kFirst, 0, 10, 20).holds(kSecond, 5, 4023, 4030);
+    return story.present(6, {0, 0, token, 0}).foreign(8, {0, 0, token, 0}).verdict();
+  };
+  ASSERT_LT(kFirst.token + 1, kSecond.token);
+  EXPECT_TRUE(told(kFirst.token + 1).handovers.empty());
+  EXPECT_EQ(told(kFirst.token - 1).handovers.size(), 1U);
+  EXPECT_EQ(told(kSecond.token + 1).handovers.size(), 1U);
+  expect_fine(told(kFirst.token + 1));
+}
+
 }  // namespace
 }  // namespace baton::chaos

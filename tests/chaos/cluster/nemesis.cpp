@@ -42,8 +42,31 @@ void Fault::note(Kind kind, std::uint64_t value) const {
 
 void pass(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
-void require(const std::string& what, const std::function<bool()>& condition) {
-  if (!test::eventually(what, condition)) throw std::runtime_error("it did not happen: " + what);
+void require(const std::string& what, const std::function<bool()>& condition,
+             std::chrono::milliseconds limit) {
+  if (!test::eventually(what, condition, limit)) {
+    throw std::runtime_error("it did not happen: " + what);
+  }
+}
+
+void patiently(const std::function<bool()>& step) {
+  constexpr std::chrono::seconds kPatience{40};
+  const test::Stopwatch watch;
+  for (int refused = 0; refused < 200; pass(std::chrono::milliseconds(50))) {
+    try {
+      if (step()) return;
+      ++refused;
+    } catch (const std::exception&) {
+      if (watch.elapsed() >= kPatience) throw;
+    }
+  }
+  throw std::runtime_error("an operator has given up");
+}
+
+std::vector<InLine> line_of(Scene& scene, std::uint32_t lock) {
+  auto all = scene.cluster.in_line(scene.locks);
+  std::erase_if(all, [&](const InLine& entry) { return entry.lock != lock; });
+  return all;
 }
 
 namespace {

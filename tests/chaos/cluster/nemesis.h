@@ -28,6 +28,7 @@ struct Scene {
   Observer& observer;
   const HistoryWriter& history;
   const int locks;
+  const std::string directory;           // of the histories, and of what the locks protect
   std::atomic<std::uint64_t> faults{0};  // so many have begun
   std::mutex mutex{};
   std::map<std::string, int> kinds{};   // how often, by name
@@ -71,6 +72,7 @@ struct FaultKind {
 std::vector<FaultKind> client_faults();
 std::vector<FaultKind> control_faults();  // holders that stop for longer than their sessions last
 std::vector<FaultKind> operator_faults();
+std::vector<FaultKind> foreign_faults();
 std::vector<FaultKind> server_faults(const std::string& scheme);
 
 // Breaks one thing after the other: all kinds once in an order that the seed decides, then again in
@@ -87,6 +89,12 @@ void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed
 // How long a fault lasts.
 void pass(std::chrono::milliseconds time);
 // Throws if it does not become true in time.
-void require(const std::string& what, const std::function<bool()>& condition);
+void require(const std::string& what, const std::function<bool()>& condition,
+             std::chrono::milliseconds limit = std::chrono::seconds(30));
+// Servers that fail meanwhile are no news here: asked again, for longer than a quorum is away.
+void patiently(const std::function<bool()>& step);
+
+// Who is in line for this lock, in order. Throws as Cluster does.
+std::vector<InLine> line_of(Scene& scene, std::uint32_t lock);
 
 }  // namespace baton::chaos

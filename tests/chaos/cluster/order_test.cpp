@@ -89,6 +89,17 @@ TEST(FifoChecker, LetsAnOlderEntryGoJustBefore) {
   expect_fine(story.holds(kSecond, 5, 30, 40).verdict());
 }
 
+TEST(FifoChecker, SeesAGrantPastAForeignEntry) {
+  const Part foreign{0, 0, kFirst.token, 0};
+  const auto told = [&](std::int64_t last_seen) {
+    Story story;
+    story.present(2, foreign).foreign(6, foreign).present(last_seen, foreign);
+    return story.gone(60, foreign).holds(kSecond, 5, 30, 40).verdict();
+  };
+  expect_only(told(31), Checker::fifo);
+  expect_fine(told(29));
+}
+
 TEST(FifoChecker, LetsYoungerEntriesWaitAndThoseOfOtherLocks) {
   Story story;
   story.present(35, kSecond).present(35, {0, 0, 50, 1});

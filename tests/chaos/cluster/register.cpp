@@ -73,4 +73,12 @@ bool ProtectedRegister::write(std::uint64_t token, std::uint64_t value) const {
   return true;
 }
 
+std::string register_path(const std::string& directory, std::uint32_t lock) {
+  return directory + "/register" + std::to_string(lock);
+}
+
+std::uint64_t register_value(const std::string& directory, std::uint32_t lock) {
+  return *ProtectedRegister(register_path(directory, lock), false).read(0);
+}
+
 }  // namespace baton::chaos

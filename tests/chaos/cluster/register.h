@@ -24,4 +24,8 @@ class ProtectedRegister {
   const bool checks_tokens_;
 };
 
+// Where that of a lock is, in the directory of a run; and what stands there now.
+std::string register_path(const std::string& directory, std::uint32_t lock);
+std::uint64_t register_value(const std::string& directory, std::uint32_t lock);
+
 }  // namespace baton::chaos

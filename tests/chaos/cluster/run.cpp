@@ -81,7 +81,9 @@ void break_all(Scene& scene, Auditor& auditor, const RunPlan& plan) {
   }
   auto clients = client_faults();
   const auto operators = operator_faults();
+  const auto foreign = foreign_faults();
   clients.insert(clients.end(), operators.begin(), operators.end());
+  clients.insert(clients.end(), foreign.begin(), foreign.end());
   if (!plan.control.empty()) clients = control_faults();
   clients = chosen(std::move(clients), plan.only);
   const auto of_servers = chosen(server_faults(scene.cluster.scheme()), plan.only);
@@ -121,11 +123,10 @@ void look_for_leftovers(Cluster& cluster, const HistoryWriter& history) {
 
 void read_registers(const RunPlan& plan, const HistoryWriter& history) {
   for (int lock = 0; lock < plan.locks; ++lock) {
-    const ProtectedRegister one(plan.directory + "/register" + std::to_string(lock), false);
     Record record;
     record.kind = Kind::read;
     record.lock = static_cast<std::uint32_t>(lock);
-    record.value = *one.read(0);
+    record.value = register_value(plan.directory, record.lock);
     record.at = boot_now();
     history.write(record);
   }
@@ -151,7 +152,8 @@ RunResult run_chaos(Cluster& cluster, const RunPlan& plan) {
               .crew = crew,
               .observer = observer,
               .history = history,
-              .locks = plan.locks};
+              .locks = plan.locks,
+              .directory = plan.directory};
   RunResult result;
   try {
     break_all(scene, auditor, plan);

@@ -53,6 +53,11 @@ class Story {
     return driver(at, Kind::evicted, {0, 0, part.token, part.lock});
   }
 
+  // What another library has put into the queue.
+  Story& foreign(std::int64_t at, const Part& part) {
+    return driver(at, Kind::foreign, {0, 0, part.token, part.lock});
+  }
+
   // Asked for, and granted and valid from `from` on, with a deadline 2 s ahead.
   Story& takes(const Part& part, std::int64_t asked, std::int64_t from) {
     client(part, asked, Kind::asked);

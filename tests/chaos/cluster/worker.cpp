@@ -143,7 +143,7 @@ void work(const WorkPlan& plan) {
   const int descriptors = test::descriptors_of_this_process();
   Workplace place{plan, *client, history, {}};
   for (int lock = 0; lock < plan.locks; ++lock) {
-    place.registers.emplace_back(plan.directory + "/register" + std::to_string(lock),
+    place.registers.emplace_back(register_path(plan.directory, static_cast<std::uint32_t>(lock)),
                                  !plan.missing.check);
   }
   {
