@@ -31,7 +31,7 @@ class Guest {
   virtual ~Guest() = default;
   virtual const std::string& where() const = 0;  // InLine::where
   virtual bool there() = 0;                      // throws as leave() does
-  // True: it is gone, whoever removed it. Throws if servers fail meanwhile.
+  // True: it is gone. Throws if servers fail meanwhile.
   virtual bool leave() = 0;
 };
 

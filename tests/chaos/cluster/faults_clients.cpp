@@ -125,7 +125,7 @@ void dripping_link(Scene& scene, const Draw& draw) {
   };
   const auto before = kept_back();
   for (const auto direction : directions) seat.proxy->drip(direction, bytes, kEvery);
-  // The quorum may be away meanwhile, and nobody has anything to say.
+  // The quorum may be away meanwhile: then there are no bytes.
   require(
       "bytes that are kept back", [&] { return kept_back() > before; }, 40s);
   pass(draw.time());

@@ -42,7 +42,7 @@ void leave(Scene& scene, const Draw& draw, Guest& guest) {
   });
 }
 
-// It gets the lock in its turn and holds it with one of ours behind it. That nobody is valid
+// It gets the lock in its turn and holds it with one of ours behind it. That no client is valid
 // meanwhile is for the checker of the order: the observer sees it in line like all others.
 void foreign_entry(Scene& scene, const Draw& draw) {
   const auto peers = scene.cluster.peers();
@@ -69,11 +69,11 @@ void foreign_entry(Scene& scene, const Draw& draw) {
   const auto before = writes(scene, draw.lock);
   leave(scene, draw, *guest);
   require(
-      "somebody has the lock after a foreign entry",
+      "a client has the lock after a foreign entry",
       [&] { return writes(scene, draw.lock) > before; }, kGoesOn);
 }
 
-// Nobody waits for it.
+// No client waits for it.
 void no_entry(Scene& scene, const Draw& draw) {
   const Fault fault(scene, "no entry", "in " + lock_name(draw.lock) + span(draw.time()));
   std::unique_ptr<Guest> guest;
@@ -82,7 +82,7 @@ void no_entry(Scene& scene, const Draw& draw) {
     pass(draw.time());
     const auto before = writes(scene, draw.lock);
     require(
-        "somebody has the lock beside what is no entry",
+        "a client has the lock beside what is no entry",
         [&] { return writes(scene, draw.lock) > before + 1; }, kGoesOn);
     if (guest->there()) return true;
     guest.reset();  // servers failed, and its session has ended

@@ -94,7 +94,7 @@ void require(const std::string& what, const std::function<bool()>& condition,
 // Servers that fail meanwhile are no news here: asked again, for longer than a quorum is away.
 void patiently(const std::function<bool()>& step);
 
-// Who is in line for this lock, in order. Throws as Cluster does.
+// The entries of this lock, in order. Throws as Cluster does.
 std::vector<InLine> line_of(Scene& scene, std::uint32_t lock);
 
 }  // namespace baton::chaos
