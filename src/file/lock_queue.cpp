@@ -127,7 +127,7 @@ Place LockQueue::join(std::uint64_t nonce) {
     const std::uint64_t first = file.empty() ? tokens_->allocate(file.capacity()) : 0;
     const auto index = file.join(clients_.own(), nonce, first);
     if (!index) continue;
-    const Place place{current_, *index};
+    Place place{current_, *index};
     try {
       check_tokens(place);
     } catch (...) {

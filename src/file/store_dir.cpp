@@ -138,13 +138,9 @@ bool StoreDir::make_directory(int parent, const std::string& name) const {
     // By descriptor: in a shared directory somebody may have put a link in its place.
     const UniqueFd made = open_directory(parent, first.c_str());
     struct stat mine {};
-    if (!made || ::fstat(made.get(), &mine) != 0) {
-      failed = errno;
-    } else if (mine.st_uid != ::geteuid()) {
-      failed = EACCES;
-    } else if (::fchmod(made.get(), modes_.directory) != 0) {
-      failed = errno;
-    }
+    if (!made || ::fstat(made.get(), &mine) != 0) failed = errno;
+    if (failed == 0 && mine.st_uid != ::geteuid()) failed = EACCES;
+    if (failed == 0 && ::fchmod(made.get(), modes_.directory) != 0) failed = errno;
     if (failed == 0 &&
         ::renameat2(parent, first.c_str(), parent, name.c_str(), RENAME_NOREPLACE) != 0) {
       failed = errno;

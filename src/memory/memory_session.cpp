@@ -46,7 +46,7 @@ class MemorySession::Peer final : public MemoryPeer {
   std::shared_ptr<MemorySession*> session_ = std::make_shared<MemorySession*>(nullptr);
 };
 
-void MemorySession::open(MemorySessionParts parts, SessionListener& listener,
+void MemorySession::open(const MemorySessionParts& parts, SessionListener& listener,
                          Answer<std::unique_ptr<Session>> answer) {
   // An open whose answer is lost leaves a session at the store; its line must not lead to us.
   struct Unattached {

@@ -30,7 +30,7 @@ struct MemorySessionParts {
 class MemorySession final : public Session {
  public:
   // Opens it at the store and answers with it.
-  static void open(MemorySessionParts parts, SessionListener& listener,
+  static void open(const MemorySessionParts& parts, SessionListener& listener,
                    Answer<std::unique_ptr<Session>> answer);
   ~MemorySession() override;
 

@@ -100,8 +100,8 @@ class ZkBackend final : public Backend {
             });
           });
     } catch (const std::exception& e) {
-      loop_.defer([this, number, error = Error(Errc::connection_failed, e.what())]() mutable {
-        if (number == opens_) finish(std::move(error));
+      loop_.defer([this, number, error = Error(Errc::connection_failed, e.what())] {
+        if (number == opens_) finish(error);
       });
       return false;
     }

@@ -126,7 +126,7 @@ void ZkSession::make_parents(const PlacePtr& place, int tries, Answer<Standing> 
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const bool last = i + 1 == levels.size();
     outbox_.ask({kind, levels[i], {}}, [this, place, tries, refused, last, where, kind,
-                                        answer = last ? std::move(answer) : nullptr](
+                                        answer = last ? std::exchange(answer, nullptr) : nullptr](
                                            ZkReply& reply, std::uint64_t) mutable {
       const bool there = reply.status == ZkStatus::ok || reply.status == ZkStatus::node_exists;
       if (!there && reply.status != ZkStatus::no_node) *refused = reply;

@@ -123,7 +123,7 @@ class ZkSession final : public Session, private ZkLineListener {
   struct Eviction;
   struct Proof;
   template <class Q>
-  void begin(const std::shared_ptr<Q>& question, std::string what);
+  void begin(const std::shared_ptr<Q>& question, const std::string& what);
   template <class Q, class T>
   void settle(const std::shared_ptr<Q>& question, T result);
   template <class Q>

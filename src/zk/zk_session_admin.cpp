@@ -41,7 +41,7 @@ void ZkSession::Question::ask(ZkRequest request, ZkOutbox::Answer to) {
 }
 
 template <class Q>
-void ZkSession::begin(const std::shared_ptr<Q>& question, std::string what) {
+void ZkSession::begin(const std::shared_ptr<Q>& question, const std::string& what) {
   const Time wanted = take_wanted_until();
   const Time until = wanted != kNever ? wanted : parts_.loop->now() + Nanos(parts_.patience);
   // The end of the caller's own patience is its timeout; ours says that the servers are silent.
@@ -304,7 +304,9 @@ void ZkSession::walk_into(const std::shared_ptr<Walk>& walk, const std::string& 
                   continue;
                 }
                 if (where == "/" && child == "zookeeper") continue;
-                const std::string below = name.empty() ? child : name + "/" + child;
+                std::string below = name;
+                if (!below.empty()) below += '/';
+                below += child;
                 // Only where names that begin with the prefix can be.
                 const auto common = std::min(below.size(), walk->prefix.size());
                 if (below.compare(0, common, walk->prefix, 0, common) != 0) continue;

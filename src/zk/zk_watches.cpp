@@ -182,7 +182,7 @@ bool ZkWatches::read_in_order(const std::string& path, std::uint64_t connection)
          found->second.connection == connection;
 }
 
-void ZkWatches::fire(Path gone, bool in_order) {
+void ZkWatches::fire(const Path& gone, bool in_order) {
   for (const WatchId id : gone.watchers) {
     auto watcher = watchers_.extract(id);
     if (watcher.empty()) continue;

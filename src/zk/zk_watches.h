@@ -22,7 +22,7 @@ class ZkWatches {
  public:
   // The C client tells the server all watches again in one packet, which the server refuses above
   // 1 MiB.
-  static constexpr std::size_t kBudget = 512 * 1024;
+  static constexpr std::size_t kBudget = std::size_t{512} * 1024;
 
   // budget: bytes of paths per lane. more_room: all lanes are full: add one, now or later; until
   // then the last one takes more.
@@ -82,7 +82,7 @@ class ZkWatches {
   void arm(const std::string& path);
   void armed(const std::string& path, std::uint64_t serial, const ZkReply& reply,
              std::uint64_t connection);
-  void fire(Path gone, bool in_order);
+  void fire(const Path& gone, bool in_order);
   bool read_in_order(const std::string& path, std::uint64_t connection) const;
   std::size_t choose_lane(std::size_t bytes);
   void look_apart(std::size_t lane);
