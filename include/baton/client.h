@@ -25,7 +25,7 @@ class ClientImpl;
 struct Entry {
   std::string id;           // names exactly this entry, for evict()
   std::string label;        // who it is; "unknown" for entries of other programs
-  std::uint64_t token = 0;  // its fencing token
+  std::uint64_t token = 0;  // its fencing token, as Lock::token() tells it
   std::chrono::system_clock::time_point since;  // when it joined the queue; epoch: unknown
 };
 
@@ -47,6 +47,7 @@ struct SessionInfo {
   // closed. Pass a copy (SCM_RIGHTS) to a process that must outlive this one, and never unlock it.
   // Its number may change later: ask right before use, with a lock held.
   int liveness_fd = -1;
+  std::uint64_t token_base = 0;  // ?token_base=N of the URL: part of every token
 };
 
 // A connection to one store; gives out mutexes. Move-only, thread-safe. All its locks share one
@@ -57,6 +58,9 @@ class BATON_API Client {
   // Connects within options.connect_timeout. URLs: memory:NAME, file:///dir, zk://h:p,h:p/root,
   // etcd://h:p,h:p/root, etcds://... Throws Error(invalid_argument) for bad options or a bad URL
   // before any I/O, Error(unsupported), Error(permission_denied), Error(connection_failed).
+  // "?token_base=N" at the end of a URL adds N to every token, for a move from another store. The
+  // store records N. A client with another N, or with none, gets Error(invalid_argument); so does
+  // the first client with N while any lock of the store has an entry.
   static Client connect(std::string_view url, ClientOptions options = {});
   static Result<Client> try_connect(std::string_view url, ClientOptions options = {}) noexcept;
   // The same over a gRPC channel that you have already: see <baton/etcd_channel.h>.

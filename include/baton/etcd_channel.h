@@ -22,7 +22,8 @@ namespace baton {
 // must be empty.
 class EtcdChannel {
  public:
-  // root: the namespace of the locks, "" or like "/app"; as in etcd://host:port/app. A null channel
+  // root: the namespace of the locks, "" or like "/app"; as in etcd://host:port/app, and
+  // "?token_base=N" may follow it. A null channel
   // or a bad root gives Error(invalid_argument) when connecting.
   EtcdChannel(std::shared_ptr<grpc::Channel> channel, std::string root = {})  // NOLINT: implicit
       : channel_(std::move(channel)), root_(std::move(root)) {}

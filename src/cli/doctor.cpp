@@ -123,6 +123,7 @@ Json examine(Client& client) {
   report["server_version"] = version.empty() ? Json(nullptr) : Json(version);
   const bool lease = session.timeout != std::chrono::milliseconds::max();
   report["session_timeout_ms"] = lease ? Json(session.timeout.count()) : Json(nullptr);
+  report["token_base"] = session.token_base;
   report["inspect_us"] = look.count() / 1000;
   report["acquire_release_us"] = cycle.count() / 1000;
   for (const std::string& bug : known_bugs(session.backend, version)) {
@@ -152,6 +153,7 @@ std::string for_people(const Json& report) {
                               ? "none: a dead holder's lock is free at once"
                               : format_duration(std::chrono::milliseconds(
                                     report["session_timeout_ms"].get<long long>()))},
+      {"token base", text("token_base")},
       {"inspect", time("inspect_us")},
       {"acquire + release", time("acquire_release_us")}};
   if (report.contains("directory_mode")) {

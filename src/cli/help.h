@@ -10,7 +10,8 @@ Examples:
   baton --url etcd://db1:2379,db2:2379/app ls
 
 The store is --url, or BATON_URL, or the directory ${XDG_STATE_HOME:-~/.local/state}/baton
-(root: /var/lib/baton), which serves the processes of this machine.
+(root: /var/lib/baton), which serves the processes of this machine. ?token_base=N at the end of a
+URL adds N to every token, for a move from another store; doctor prints it.
 TIME is 30s, 500ms, 2m, 1h or 1.5s; digits alone are seconds.
 Exit codes: 64 usage, 69 store unreachable, 77 permission denied; run has more of its own.
 )";

@@ -3,6 +3,7 @@
 #include "common/client_impl.h"
 #include "common/lock_name.h"
 #include "common/mutex_impl.h"
+#include "common/token_base.h"
 
 #include <unistd.h>
 
@@ -160,11 +161,15 @@ T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::stri
 
 LockSnapshot Client::inspect(std::string_view name) {
   auto parsed = internal::parse_lock_name(name).value();
-  return ask_session<LockSnapshot>(
-      impl_, "inspect \"" + parsed.text() + "\"",
-      [parsed](internal::Session& session, Answer<LockSnapshot> answer) {
-        session.inspect(parsed, std::move(answer));
-      });
+  auto snapshot =
+      ask_session<LockSnapshot>(impl_, "inspect \"" + parsed.text() + "\"",
+                                [parsed](internal::Session& session, Answer<LockSnapshot> answer) {
+                                  session.inspect(parsed, std::move(answer));
+                                });
+  for (Entry& entry : snapshot.entries) {
+    entry.token = internal::add_token_base(impl_->token_base(), entry.token).value();
+  }
+  return snapshot;
 }
 
 std::vector<std::string> Client::list(std::string_view prefix) {

@@ -42,11 +42,13 @@ class BlockingSink final : public AttemptSink {
 
 Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> backend,
                                                      ClientOptions options,
-                                                     std::shared_ptr<LogQueue> log) {
+                                                     std::shared_ptr<LogQueue> log,
+                                                     std::uint64_t token_base) {
   const auto timeout = options.connect_timeout;
   // In a fork nothing may be destroyed: mutexes may be locked, threads are gone. So it is leaked.
   std::shared_ptr<ClientImpl> client(
-      new ClientImpl(std::move(backend), std::move(options), std::move(log)), [](ClientImpl* impl) {
+      new ClientImpl(std::move(backend), std::move(options), std::move(log), token_base),
+      [](ClientImpl* impl) {
         if (!impl->forked()) delete impl;  // NOLINT
       });
   const auto opened = client->ask<Done>(
@@ -67,9 +69,10 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
 }
 
 ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
-                       std::shared_ptr<LogQueue> log)
+                       std::shared_ptr<LogQueue> log, std::uint64_t token_base)
     : generation_(fork_generation()),
       options_(std::move(options)),
+      token_base_(token_base),
       log_queue_(std::move(log)),
       log_(log_to(log_queue_)),
       backend_(std::move(backend)),
@@ -83,7 +86,7 @@ ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
             loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
           },
           loop_.may_oversleep() ? std::function<void()>([this] { loop_.nudge(); }) : nullptr),
-      engine_(*backend_, *this, log_, std::random_device{}()) {
+      engine_(*backend_, *this, log_, std::random_device{}(), token_base_) {
   loop_.clock().add_listener(this);
 }
 

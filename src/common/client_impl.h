@@ -39,9 +39,10 @@ class ClientImpl final : public HoldKeeper,
   // Connects, within the connect timeout.
   static Result<std::shared_ptr<ClientImpl>> open(std::unique_ptr<Backend> backend,
                                                   ClientOptions options,
-                                                  std::shared_ptr<LogQueue> log);
-  ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
-             std::shared_ptr<LogQueue> log);
+                                                  std::shared_ptr<LogQueue> log,
+                                                  std::uint64_t token_base = 0);
+  ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options, std::shared_ptr<LogQueue> log,
+             std::uint64_t token_base);
   ~ClientImpl() override;
 
   // handle-style
@@ -63,6 +64,7 @@ class ClientImpl final : public HoldKeeper,
 
   SessionInfo info();
   std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
+  std::uint64_t token_base() const noexcept { return token_base_; }
   const Clock& clock() const noexcept { return loop_.clock(); }
   bool forked() const noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
@@ -99,6 +101,7 @@ class ClientImpl final : public HoldKeeper,
 
   const std::uint64_t generation_;
   const ClientOptions options_;
+  const std::uint64_t token_base_;
   const std::shared_ptr<LogQueue> log_queue_;
   const LogFunction log_;
   std::unique_ptr<Backend> backend_;

@@ -1,7 +1,8 @@
-// Sessions and attempts; engine_holds.cpp has the rest.
+// Attempts; engine_session.cpp has sessions, engine_holds.cpp the rest.
 #include "common/engine.h"
 
 #include "common/mutant.h"
+#include "common/token_base.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,12 +18,14 @@ std::string seconds_text(Nanos d) {
 }
 }  // namespace
 
-Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed)
+Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
+               std::uint64_t token_base)
     : loop_(backend.loop()),
       backend_(backend),
       host_(host),
       log_(std::move(log)),
       random_(seed),
+      token_base_(token_base),
       alive_(std::make_shared<bool>(true)) {}
 
 Engine::~Engine() { *alive_ = false; }
@@ -42,156 +45,6 @@ std::chrono::nanoseconds Engine::backoff(int failures) {
   const auto base = std::min<std::int64_t>(50LL << std::min(failures, 7), 5000);
   std::uniform_int_distribution<std::int64_t> jitter(base * 500'000, base * 1'000'000);
   return Nanos(jitter(random_));
-}
-
-// ---- the session
-
-void Engine::open(Answer<Done> answer) {
-  opened_ = std::move(answer);
-  try_open();
-}
-
-void Engine::try_open() {
-  open_timer_ = TimerId::none;
-  if (closing_) return;
-  backend_.open(*this, [this, alive = alive_](Result<std::unique_ptr<Session>> session) {
-    if (!*alive || closing_) return;
-    if (session) {
-      session_opened(std::move(session).value());
-    } else {
-      open_failed(session.error());
-    }
-  });
-}
-
-void Engine::session_opened(std::unique_ptr<Session> session) {
-  session_ = std::move(session);
-  ++epoch_;
-  open_failures_ = 0;
-  trouble_.clear();
-  host_.metric({MetricEvent::Kind::session_started, {}, 0, {}}, nullptr);
-  if (opened_) std::exchange(opened_, nullptr)(Done{});
-  const auto attempts = attempts_;  // carrying out may change the map
-  for (const auto& [id, attempt] : attempts) {
-    if (session_ == nullptr) return;
-    carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
-  }
-  answer_askers(nullptr);
-}
-
-void Engine::with_session(Time until, Answer<Session*> answer) {
-  if (session_ != nullptr) {
-    answer(session_.get());
-    return;
-  }
-  if (closing_ || until <= loop_.now()) {
-    answer(closing_ ? Error(Errc::closed, "the client was closed")
-                    : Error(Errc::connection_failed, "there is no session: " + trouble_));
-    return;
-  }
-  const std::uint64_t id = next_asker_++;
-  const TimerId timer = loop_.at(until, [this, id] {
-    auto asker = askers_.extract(id);
-    if (!asker) return;
-    asker.mapped().answer(Error(Errc::connection_failed, "there is no session: " + trouble_));
-  });
-  askers_.emplace(id, Asker{std::move(answer), timer});
-}
-
-void Engine::answer_askers(const Error* error) {
-  // One after the other: an answer may end the session, and then the rest waits for the next.
-  while (!askers_.empty() && (error != nullptr || session_ != nullptr)) {
-    auto asker = askers_.extract(askers_.begin());
-    loop_.cancel(asker.mapped().timer);
-    asker.mapped().answer(error != nullptr ? Result<Session*>(*error)
-                                           : Result<Session*>(session_.get()));
-  }
-}
-
-void Engine::open_failed(const Error& error) {
-  trouble_ = error.what();
-  if (!transient(error)) {
-    if (opened_) {
-      std::exchange(opened_, nullptr)(error);
-      return;
-    }
-    // A permanent error is told to all who wait now; whoever comes later tries again.
-    log_(LogLevel::error, std::string("cannot open a new session: ") + error.what());
-    const auto attempts = attempts_;
-    for (const auto& [id, attempt] : attempts) {
-      carry_out(attempt, attempt->machine.on_give_up(error));
-    }
-    answer_askers(&error);
-  } else if (open_failures_ == 0) {
-    log_(LogLevel::warning, std::string("cannot reach the store, trying on: ") + error.what());
-  }
-  open_timer_ = loop_.at(loop_.now() + backoff(open_failures_++), [this] { try_open(); });
-}
-
-void Engine::session_ended(std::error_code reason, const std::string& detail) {
-  if (session_ == nullptr) return;
-  const Errc why = reason == Errc::store_changed ? Errc::store_changed : Errc::session_expired;
-  session_->lease()->end(why);
-  trouble_ = detail;
-  log_(LogLevel::warning, "session on " + backend_.where() + " ended (" + reason.message() + "): " +
-                              detail + "; " + std::to_string(holds_.size()) + " locks lost, " +
-                              std::to_string(attempts_.size()) + " waiters join the queue again");
-  host_.metric({MetricEvent::Kind::session_ended, {}, 0, {}}, nullptr);
-  // Deferred: the session may be calling us from within itself.
-  loop_.defer([dead = std::shared_ptr<Session>(std::move(session_))]() mutable { dead.reset(); });
-  ++epoch_;
-  own_watches_.clear();
-
-  const auto holds = holds_;
-  for (const auto& [nonce, hold] : holds) lose(hold, why);
-  // The store forgets our tickets with the session; nobody can confirm it to us any more.
-  auto jobs = std::exchange(jobs_, {});
-  for (auto& [nonce, job] : jobs) {
-    loop_.cancel(job.timer);
-    for (auto& answer : job.answers) {
-      answer(
-          Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
-    }
-  }
-  const auto attempts = attempts_;
-  for (const auto& [id, attempt] : attempts) {
-    clear_waiting(attempt);
-    loop_.cancel(attempt->pause_timer);
-    attempt->predecessor_watch = WatchId::none;
-    ++attempt->request;
-    by_nonce_.erase(attempt->machine.nonce());
-    carry_out(attempt, attempt->machine.on_session_ended());
-  }
-  if (!closing_) {
-    try_open();
-  } else if (closed_) {
-    std::exchange(closed_, nullptr)(Done{});
-  }
-}
-
-void Engine::session_resumed() {
-  if (session_ == nullptr) return;
-  const auto attempts = attempts_;
-  for (const auto& [id, attempt] : attempts) {
-    loop_.cancel(std::exchange(attempt->pause_timer, TimerId::none));
-    carry_out(attempt, attempt->machine.on_session_resumed());
-  }
-  const auto holds = holds_;
-  for (const auto& [nonce, hold] : holds) check_hold(hold);
-  retry_jobs();
-}
-
-SessionInfo Engine::info() const {
-  SessionInfo info;
-  if (session_ != nullptr) {
-    info = session_->info();
-    if (info.state == SessionState::connected && loop_.now() >= session_->lease()->suspect_at()) {
-      info.state = SessionState::suspect;
-    }
-  } else {
-    info.state = closing_ ? SessionState::closed : SessionState::connecting;
-  }
-  return info;
 }
 
 // ---- attempts
@@ -278,8 +131,12 @@ void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join) {
   const auto request = ++attempt->request;
   const Nonce nonce = attempt->machine.nonce();
   by_nonce_[nonce] = attempt;
-  auto answer = [this, attempt, request, join](const Result<Standing>& standing) {
+  auto answer = [this, attempt, request, join](Result<Standing> standing) {
     if (attempt->request != request || session_ == nullptr) return;
+    // From here on the token is the one that users see.
+    const auto token = add_token_base(token_base_, standing ? standing->token : 0);
+    if (standing && token) standing->token = *token;
+    if (standing && !token) standing = token.error();
     if (standing) {
       attempt->failures = 0;
     } else {
@@ -361,11 +218,15 @@ void Engine::close(Answer<Done> answer) {
   for (const auto& [id, attempt] : attempts) give_up(attempt, Errc::closed);
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) lose(hold, Errc::closed);
-  if (session_ == nullptr) {
+  if (session_ == nullptr && newcomer_ == nullptr) {
     answer(Done{});
     return;
   }
   closed_ = std::move(answer);
+  if (session_ == nullptr) {
+    if (!dismissed_) dismiss_newcomer();
+    return;
+  }
   session_->close([this](Result<Done> result) {
     if (session_ != nullptr) session_->lease()->end();
     auto jobs = std::exchange(jobs_, {});
@@ -392,6 +253,7 @@ void Engine::abandon() noexcept {
   }
   jobs_.clear();  // whoever waits for one is told by its promise
   askers_.clear();
+  newcomer_.reset();
   session_.reset();
 }
 

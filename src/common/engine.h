@@ -69,7 +69,9 @@ class EngineHost {
 
 class Engine final : public SessionListener {
  public:
-  Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed);
+  // token_base: what the store must record, and what is added to its tokens.
+  Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
+         std::uint64_t token_base = 0);
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -124,11 +126,17 @@ class Engine final : public SessionListener {
     TimerId timer = TimerId::none;
   };
 
-  // engine.cpp: session and attempts
+  // engine_session.cpp
   void try_open();
+  void check_token_base(std::unique_ptr<Session> session);
+  void dismiss_newcomer();
+  void drop_newcomer();
+  void newcomer_ended(const std::string& detail);
   void answer_askers(const Error* error);  // null: there is a session
   void session_opened(std::unique_ptr<Session> session);
   void open_failed(const Error& error);
+
+  // engine.cpp: attempts
   void carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions);
   void settle(const std::shared_ptr<Attempt>& attempt, Result<std::shared_ptr<Hold>> outcome);
   void grant(const std::shared_ptr<Attempt>& attempt);
@@ -161,7 +169,11 @@ class Engine final : public SessionListener {
   EngineHost& host_;
   LogFunction log_;
   std::minstd_rand random_;
+  const std::uint64_t token_base_;
 
+  std::unique_ptr<Session> newcomer_;  // open, and its token base is not checked yet, or refused
+  std::uint64_t newcomers_ = 0;        // counts them: answers of an earlier one are void
+  bool dismissed_ = false;             // the newcomer was refused, and says goodbye
   std::unique_ptr<Session> session_;
   std::uint64_t epoch_ = 0;  // counts sessions: answers of an earlier one are void
   Answer<Done> opened_;

@@ -93,6 +93,11 @@ class Session {
   // Removes exactly this entry, whoever owns it. False: there is none.
   virtual void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) = 0;
 
+  // Answers with the token base that the store records (?token_base=N); 0: there is no record. With
+  // wanted > 0, no record and no entry below the root it records `wanted` first; with an entry it
+  // answers token_base_in_use(). Asked once, before all other calls.
+  virtual void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) = 0;
+
   // Says goodbye: the store forgets all tickets of this session. The answer may never come when the
   // store is out of reach; the caller bounds the wait.
   virtual void close(Answer<Done> answer) = 0;

@@ -1,8 +1,10 @@
 #include "common/url.h"
 
 #include "common/lock_name.h"
+#include "common/token_base.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -54,7 +56,7 @@ Result<StoreUrl> parse_memory(std::string_view name) {
 Result<StoreUrl> parse_file(std::string_view rest) {
   if (!rest.starts_with("///")) return bad("file", "write file:///absolute/directory");
   rest.remove_prefix(2);
-  if (rest.find_first_of("?#") != std::string_view::npos) {
+  if (rest.find('#') != std::string_view::npos) {
     return bad("file", "'?' and '#' in a directory are written %3F and %23");
   }
   auto path = percent_decode(rest);
@@ -139,6 +141,35 @@ Result<StoreUrl> parse_servers(StoreKind kind, std::string_view scheme, std::str
 
 }  // namespace
 
+Result<std::uint64_t> take_token_base(std::string_view scheme, std::string_view& text) {
+  constexpr std::string_view kKey = "token_base=";
+  const auto mark = text.find('?');
+  if (mark == std::string_view::npos) return std::uint64_t{0};
+  std::string_view query = text.substr(mark + 1);
+  text = text.substr(0, mark);
+  if (query.starts_with(kKey)) {
+    query.remove_prefix(kKey.size());
+    if (const auto base = parse_token_base(query)) return *base;
+  }
+  return bad(scheme,
+             "after '?' nothing but token_base=N is known, with N from 0 to 2^62" +
+                 std::string(scheme == "file" ? "; a '?' in a directory is written %3F" : ""));
+}
+
+namespace {
+
+Result<StoreUrl> parse_known(std::string_view scheme, std::string_view rest) {
+  if (scheme == "memory") return parse_memory(rest);
+  if (scheme == "file") return parse_file(rest);
+  if (!rest.starts_with("//")) return bad(scheme, "write " + std::string(scheme) + "://host:port");
+  auto url =
+      parse_servers(scheme == "zk" ? StoreKind::zk : StoreKind::etcd, scheme, rest.substr(2));
+  if (url) url->tls = scheme == "etcds";
+  return url;
+}
+
+}  // namespace
+
 Result<StoreUrl> parse_url(std::string_view text) {
   if (text.size() > kMaxUrl) return bad("too long", "more than 8192 bytes");
   const auto colon = text.find(':');
@@ -148,19 +179,17 @@ Result<StoreUrl> parse_url(std::string_view text) {
                "write memory:NAME, file:///dir, zk://host:port/root or "
                "etcd://host:port/root");
   }
-  std::string_view rest = text.substr(colon + 1);
-  if (scheme == "memory") return parse_memory(rest);
-  if (scheme == "file") return parse_file(rest);
-  if (scheme == "zk" || scheme == "etcd" || scheme == "etcds") {
-    if (!rest.starts_with("//"))
-      return bad(scheme, "write " + std::string(scheme) + "://host:port");
-    auto url =
-        parse_servers(scheme == "zk" ? StoreKind::zk : StoreKind::etcd, scheme, rest.substr(2));
-    if (url) url->tls = scheme == "etcds";
-    return url;
+  constexpr std::array<std::string_view, 5> kSchemes = {"memory", "file", "zk", "etcd", "etcds"};
+  if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
+    return bad(escape_for_message(scheme, 16),
+               "unknown scheme: memory, file, zk, etcd, etcds are known");
   }
-  return bad(escape_for_message(scheme, 16),
-             "unknown scheme: memory, file, zk, etcd, etcds are known");
+  std::string_view rest = text.substr(colon + 1);
+  const auto base = take_token_base(scheme, rest);
+  auto url = parse_known(scheme, rest);
+  if (url && !base) return base.error();
+  if (url) url->token_base = *base;
+  return url;
 }
 
 }  // namespace baton::internal

@@ -25,9 +25,13 @@ struct StoreUrl {
   std::string directory;            // file:///dir, percent-decoded, absolute, no trailing '/'
   std::vector<Endpoint> endpoints;  // zk, etcd
   std::string root;                 // "" or "/a/b"
+  std::uint64_t token_base = 0;     // ?token_base=N: added to every token
 };
 
 // Error(invalid_argument) names the part that is wrong, and never shows a password.
 Result<StoreUrl> parse_url(std::string_view url);
+
+// Cuts "?token_base=N" off the end of a URL, or of the root of a channel; 0 if there is no "?".
+Result<std::uint64_t> take_token_base(std::string_view scheme, std::string_view& text);
 
 }  // namespace baton::internal

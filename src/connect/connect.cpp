@@ -72,15 +72,16 @@ Result<std::unique_ptr<Backend>> make_backend(const EtcdChannel& channel,
 }
 
 template <class Place>
-Result<std::shared_ptr<internal::ClientImpl>> open_client(const Place& place,
-                                                          ClientOptions options) {
+Result<std::shared_ptr<internal::ClientImpl>> open_client(const Place& place, ClientOptions options,
+                                                          std::uint64_t token_base) {
   auto checked = internal::check_options(options);
   if (!checked) return checked.error();
   auto log = std::make_shared<internal::LogQueue>(options.log);
   checked->log = internal::log_to(log);
   auto backend = make_backend(place, *checked);
   if (!backend) return backend.error();
-  return internal::ClientImpl::open(std::move(backend).value(), std::move(options), std::move(log));
+  return internal::ClientImpl::open(std::move(backend).value(), std::move(options), std::move(log),
+                                    token_base);
 }
 
 template <class F>
@@ -101,7 +102,7 @@ Result<Client> Client::try_connect(std::string_view url, ClientOptions options) 
   return guarded([&]() -> Result<Client> {
     auto parsed = internal::parse_url(url);
     if (!parsed) return parsed.error();
-    auto client = open_client(*parsed, std::move(options));
+    auto client = open_client(*parsed, std::move(options), parsed->token_base);
     if (!client) return client.error();
     return Client(std::move(client).value());
   });
@@ -110,14 +111,16 @@ Result<Client> Client::try_connect(std::string_view url, ClientOptions options) 
 Result<Client> Client::try_connect(const EtcdChannel& channel, ClientOptions options) noexcept {
   return guarded([&]() -> Result<Client> {
     // The root of a URL is checked like this, too.
-    const std::string& root = channel.root();
+    std::string_view root = channel.root();
+    const auto token_base = internal::take_token_base("channel", root);
+    if (!token_base) return token_base.error();
     if (!root.empty() &&
-        (root.front() != '/' ||
-         !internal::parse_lock_name(std::string_view(root).substr(1)).has_value())) {
+        (root.front() != '/' || !internal::parse_lock_name(root.substr(1)).has_value())) {
       return Error(Errc::invalid_argument,
                    "connect: the root is \"\" or \"/\" and segments that are legal in a lock name");
     }
-    auto client = open_client(channel, std::move(options));
+    auto client = open_client(EtcdChannel(channel.channel(), std::string(root)), std::move(options),
+                              *token_base);
     if (!client) return client.error();
     return Client(std::move(client).value());
   });

@@ -1,6 +1,7 @@
 #include "etcd/etcd_path.h"
 
 #include "common/lock_name.h"
+#include "common/token_base.h"
 
 #include <array>
 #include <charconv>
@@ -30,6 +31,10 @@ std::string etcd_prefix(std::string_view root, std::string_view lock) {
   return prefix;
 }
 
+std::string etcd_token_base_key(std::string_view root) {
+  return (root.empty() ? std::string() : std::string(root) + "/") + std::string(kTokenBaseName);
+}
+
 std::string etcd_range_end(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty()) {
@@ -55,7 +60,8 @@ std::string etcd_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
 
 bool etcd_direct(std::string_view prefix, std::string_view key) noexcept {
   return key.size() > prefix.size() && key.starts_with(prefix) &&
-         key.find('/', prefix.size()) == std::string_view::npos;
+         key.find('/', prefix.size()) == std::string_view::npos &&
+         key.substr(prefix.size()) != kTokenBaseName;
 }
 
 std::string etcd_entry_id(std::string_view prefix, std::string_view key, std::int64_t revision) {
@@ -82,6 +88,7 @@ std::optional<std::string> etcd_lock_of(std::string_view root, std::string_view 
   }
   const auto slash = key.rfind('/');
   if (slash == std::string_view::npos || slash + 1 == key.size()) return std::nullopt;
+  if (key.substr(slash + 1) == kTokenBaseName) return std::nullopt;  // of a root below ours
   const std::string_view name = key.substr(0, slash);
   if (!parse_lock_name(name).has_value()) return std::nullopt;
   return std::string(name);

@@ -18,8 +18,12 @@ std::string etcd_range_end(std::string_view prefix);
 // prefix + lease in hex + "-" + counter.
 std::string etcd_key(std::string_view prefix, std::int64_t lease, Nonce nonce);
 
+// The record of the token base: "/app/~token_base"; "~token_base" without a root.
+std::string etcd_token_base_key(std::string_view root);
+
 // Whether the key is an entry of this very lock, not of one below it. Every program's keys count:
-// so do its peers see it.
+// so do its peers see it. The one exception is the record of the token base of a root that lies
+// below ours: it has no lease and would hold the lock of that name without end.
 bool etcd_direct(std::string_view prefix, std::string_view key) noexcept;
 
 // An entry as operators see it: the key without the prefix, and the create revision, because Go's

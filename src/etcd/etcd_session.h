@@ -53,6 +53,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
   void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
   void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override;
   void close(Answer<Done> answer) override;
   std::shared_ptr<LeaseView> lease() const override { return lease_; }
   SessionInfo info() const override;
@@ -144,6 +145,10 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
   void again(Task task);  // a little later
   void forget_pins();
+
+  // etcd_token_base.cpp
+  void settle_token_base_by(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
+  void record_token_base(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
 
   // etcd_session_admin.cpp
   struct Listing;

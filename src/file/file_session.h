@@ -42,6 +42,7 @@ class FileSession final : public Session {
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
   void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
   void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override;
   void close(Answer<Done> answer) override;
   std::shared_ptr<LeaseView> lease() const override { return lease_; }
   SessionInfo info() const override;

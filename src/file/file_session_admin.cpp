@@ -1,8 +1,10 @@
 // What operators ask for, and the end of a session.
 #include "file/file_session.h"
 
+#include "common/token_base.h"
 #include "file/file_sweep.h"
 #include "file/session_respond.h"
+#include "file/token_base_file.h"
 
 #include <algorithm>
 #include <map>
@@ -101,6 +103,22 @@ void FileSession::evict(const LockName& name, std::string_view entry_id, Answer<
     }
     used(there);
     return evicted;
+  });
+}
+
+void FileSession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  respond(std::move(answer), [&] {
+    const auto recorded = find_token_base(store_->directory);
+    if (recorded || wanted == 0) return recorded.value_or(0);
+    clients_.new_look();
+    for_each_lock(store_->directory, "", [&](const LockName& name) {
+      if (LockQueue(store_->directory, nullptr, clients_, name).busy()) {
+        throw token_base_in_use(wanted, name.text());
+      }
+      return true;
+    });
+    record_token_base(store_->directory, wanted);
+    return find_token_base(store_->directory).value_or(0);
   });
 }
 

@@ -278,6 +278,14 @@ void MemorySession::evict(const LockName& name, std::string_view entry_id, Answe
       std::move(answer));
 }
 
+// Not over the wire: a part of opening, which has just been there and back.
+void MemorySession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  parts_.loop->defer([alive = alive_, answer = std::move(answer),
+                      base = parts_.store->settle_token_base(wanted)]() mutable {
+    if (*alive) answer(std::move(base));
+  });
+}
+
 void MemorySession::close(Answer<Done> answer) {
   parts_.loop->cancel(beat_timer_);
   ask<Done>(

@@ -1,6 +1,7 @@
 #include "memory/memory_store.h"
 
 #include "common/mutant.h"
+#include "common/token_base.h"
 
 #include <algorithm>
 #include <iterator>
@@ -297,6 +298,15 @@ bool MemoryStore::evict(const LockName& name, std::string_view id) {
   }
   deliver(news);
   return true;
+}
+
+Result<std::uint64_t> MemoryStore::settle_token_base(std::uint64_t wanted) {
+  const std::lock_guard guard(mutex_);
+  if (wanted != 0 && token_base_ == 0) {
+    if (!queues_.empty()) return token_base_in_use(wanted, queues_.begin()->first.text());
+    token_base_ = wanted;
+  }
+  return token_base_;
 }
 
 std::size_t MemoryStore::entries(const std::string& name) const {

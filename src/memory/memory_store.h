@@ -61,6 +61,7 @@ class MemoryStore {
   LockSnapshot inspect(const LockName& name) const;
   std::vector<std::string> list(std::string_view prefix) const;
   bool evict(const LockName& name, std::string_view entry_id);
+  Result<std::uint64_t> settle_token_base(std::uint64_t wanted);
 
   std::size_t entries(const std::string& name) const;
   std::uint64_t front_token(const LockName& name) const;  // 0: nobody is in line
@@ -108,6 +109,7 @@ class MemoryStore {
   const bool leases_;
   mutable std::mutex mutex_;
   std::uint64_t revision_;
+  std::uint64_t token_base_ = 0;  // 0: none is recorded
   std::uint64_t next_session_ = 1;
   std::map<LockName, Queue> queues_;
   std::map<MemorySessionId, SessionRecord> sessions_;

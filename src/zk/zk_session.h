@@ -56,6 +56,7 @@ class ZkSession final : public Session, private ZkLineListener {
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
   void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
   void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override;
   void close(Answer<Done> answer) override;
   std::shared_ptr<LeaseView> lease() const override { return lease_; }
   SessionInfo info() const override;
@@ -112,6 +113,9 @@ class ZkSession final : public Session, private ZkLineListener {
   void watch_apart();
   void again(Task task);  // after an answer was lost
   ZkOutbox* more_room();
+
+  // zk_token_base.cpp
+  void record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer);
 
   // zk_session_admin.cpp
   // What one caller has asked. Q: one of these, with the answer.

@@ -111,6 +111,7 @@ TEST_F(EtcdUsers, WhoHasNoRightToThePrefixIsKeptOutAndToldSo) {
                               [&] { (void)other.mutex("new").acquire({.timeout = kLong}); });
     expect_says(text, "permissions of its roles");
   };
+  etcd().allow_reading(kOther.name, "/app/~token_base");  // without it connect() is refused
   kept_out(connect(as(kOther)));
   // Without a user: older servers give everyone a lease and refuse the rest, newer ones refuse the
   // lease, and with it the connection.
@@ -124,6 +125,22 @@ TEST_F(EtcdUsers, WhoHasNoRightToThePrefixIsKeptOutAndToldSo) {
   if (stranger) kept_out(std::move(*stranger));
   lock.verify();
   EXPECT_EQ(app.inspect("job").entries.size(), 1U);
+}
+
+// Tokens without the base that the store may record would be smaller than those of other clients.
+TEST_F(EtcdUsers, WhoMayNotReadTheTokenBaseIsRefusedAtOnce) {
+  start();
+  const auto text = refused(Errc::permission_denied, [&] { (void)connect(as(kOther)); });
+  expect_says(text, "/app/~token_base");
+  expect_says(text, "permissions of its roles");
+  etcd().allow_reading(kOther.name, "/app/~token_base");
+  EXPECT_EQ(connect(as(kOther)).session().token_base, 0U);
+  // A user of the root may record one, and a reader of it may not.
+  const std::string url = "etcd://" + etcd().hosts() + "/app?token_base=5000";
+  refused(Errc::permission_denied, [&] { (void)Client::connect(url, as(kReader)); });
+  EXPECT_EQ(Client::connect(url, as(kApp)).session().token_base, 5000U);
+  EXPECT_EQ(Client::connect(url, as(kReader)).session().token_base, 5000U);
+  refused(Errc::invalid_argument, [&] { (void)connect(as(kOther)); });
 }
 
 TEST_F(EtcdUsers, WhoMayReadLooksAndDoesNotTouch) {

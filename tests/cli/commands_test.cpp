@@ -91,6 +91,38 @@ TEST_F(Doctor, ReportsTheStoreAndItsSpeed) {
   EXPECT_EQ(ls.out(), "") << "the probe leaves nothing behind";
 }
 
+TEST_F(Doctor, PrintsTheTokenBase) {
+  BatonProcess none(on_store({"doctor", "--json"}));
+  EXPECT_EQ(none.wait(), 0) << none.err();
+  EXPECT_EQ(nlohmann::json::parse(none.out())["token_base"], 0);
+  const std::string moved = url() + "?token_base=5000";
+  BatonProcess json({"--url", moved, "doctor", "--json"});
+  EXPECT_EQ(json.wait(), 0) << json.err();
+  EXPECT_EQ(nlohmann::json::parse(json.out())["token_base"], 5000);
+  BatonProcess text({"--url", moved, "doctor"});
+  EXPECT_EQ(text.wait(), 0) << text.err();
+  EXPECT_TRUE(std::regex_search(text.out(), std::regex("token base +5000\n"))) << text.out();
+  BatonProcess refused(on_store({"doctor"}));
+  EXPECT_EQ(refused.wait(), 64) << "no token base is another one";
+  EXPECT_NE(refused.err().find("?token_base=5000"), std::string::npos) << refused.err();
+}
+
+TEST_F(Show, TokenIsThatOfRunWithATokenBase) {
+  const std::string moved = url() + "?token_base=4000000000000000000";
+  BatonProcess holder(
+      {"--url", moved, "run", "x", "--", "sh", "-c", "echo $BATON_TOKEN; read line"}, with_input());
+  const auto token = std::stoull(holder.line());
+  EXPECT_GT(token, 4'000'000'000'000'000'000U);
+  BatonProcess shown({"--url", moved, "show", "x", "--json"});
+  EXPECT_EQ(shown.wait(), 0) << shown.err();
+  EXPECT_EQ(nlohmann::json::parse(shown.out())["entries"][0]["token"], token);
+  // Inside CMD the same lock is refused, as ever.
+  BatonProcess nested(
+      {"--url", moved, "run", "y", "--", baton_binary(), "--url", moved, "run", "y", "--", "true"});
+  EXPECT_EQ(nested.wait(), 64) << nested.err();
+  EXPECT_NE(nested.err().find("nested"), std::string::npos) << nested.err();
+}
+
 TEST_F(Doctor, WarnsOfADirectoryThatAnybodyCanChange) {
   ASSERT_EQ(mkdir((directory() + "/store").c_str(), 0777), 0);
   ASSERT_EQ(chmod((directory() + "/store").c_str(), 0777), 0);

@@ -96,6 +96,8 @@ TEST(Held, OneDirectoryIsOneStoreHoweverItIsWritten) {
   EXPECT_EQ(store_identity("file://" + base + "/baton-none/"), plain);
   EXPECT_EQ(store_identity("file://" + base + "/./x/../baton%2Dnone"), plain);
   EXPECT_NE(store_identity("file://" + base + "/baton-other"), plain);
+  EXPECT_EQ(store_identity("file://" + base + "/baton-none?token_base=5"), plain);
+  EXPECT_EQ(store_identity("zk://h:1/app?token_base=5"), store_identity("zk://h:1/app"));
 }
 
 TEST(ZkServer, SaysVersionAndMode) {

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
@@ -111,6 +112,15 @@ class Cancelling : public Conformance {};
 class Reentry : public Conformance {};
 class Ownership : public Conformance {};
 class Tokens : public Conformance {};
+// Cases of ?token_base=N.
+class TokenBases : public Conformance {
+ protected:
+  void SetUp() override;
+  std::string url(std::uint64_t base);  // the store's, with this token base
+  Client connect(std::uint64_t base) { return Client::connect(url(base), options()); }
+  // What the refusal says; empty: it was not refused.
+  std::string refusal(const std::string& url);
+};
 class Eviction : public Conformance {};
 class Releasing : public Conformance {};
 class Closing : public Conformance {};
@@ -138,6 +148,7 @@ class Faults : public Conformance {};
   BATON_INSTANTIATE_SUITE(Reentry, real);    \
   BATON_INSTANTIATE_SUITE(Ownership, real);  \
   BATON_INSTANTIATE_SUITE(Tokens, real);     \
+  BATON_INSTANTIATE_SUITE(TokenBases, real); \
   BATON_INSTANTIATE_SUITE(Eviction, real);   \
   BATON_INSTANTIATE_SUITE(Releasing, real);  \
   BATON_INSTANTIATE_SUITE(Closing, real);    \

@@ -13,7 +13,7 @@ namespace baton::internal {
 namespace {
 
 // The URL as one would write it who knows what it means.
-std::string write(const StoreUrl& url) {
+std::string write_store(const StoreUrl& url) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   switch (url.kind) {
     case StoreKind::memory:
@@ -43,9 +43,15 @@ std::string write(const StoreUrl& url) {
   return text + url.root;
 }
 
+std::string write(const StoreUrl& url) {
+  const std::string base = std::to_string(url.token_base);
+  return write_store(url) + (url.token_base == 0 ? "" : "?token_base=" + base);
+}
+
 bool same(const StoreUrl& a, const StoreUrl& b) {
   return a.kind == b.kind && a.tls == b.tls && a.memory_name == b.memory_name &&
-         a.directory == b.directory && a.endpoints == b.endpoints && a.root == b.root;
+         a.directory == b.directory && a.endpoints == b.endpoints && a.root == b.root &&
+         a.token_base == b.token_base;
 }
 
 void check_accepted(const StoreUrl& url) {
@@ -60,6 +66,7 @@ void check_accepted(const StoreUrl& url) {
   const bool server = url.kind == StoreKind::zk || url.kind == StoreKind::etcd;
   FUZZ_REQUIRE(server == !url.endpoints.empty() && (server || url.root.empty()));
   FUZZ_REQUIRE(url.endpoints.size() <= 64);
+  FUZZ_REQUIRE(url.token_base <= std::uint64_t{1} << 62);
   for (const auto& endpoint : url.endpoints) {
     FUZZ_REQUIRE(!endpoint.host.empty() && endpoint.port != 0);
     // It goes into the client library's list of servers: nothing that means something there.

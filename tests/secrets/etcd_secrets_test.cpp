@@ -24,6 +24,7 @@ TEST(EtcdSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
   EtcdCluster etcd;
   etcd.add_user("app", kAppPassword, "/app/");
   etcd.add_user("other", kOtherPassword, "/other/");
+  etcd.allow_reading("other", "/app/~token_base");  // connect() reads it
   etcd.enable_auth(kRootPassword);
   WireTap tap(etcd.client_port(0));
   const std::string url = "etcd://" + tap.host() + "/app";

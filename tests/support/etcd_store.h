@@ -90,6 +90,8 @@ class EtcdStore {
   // One who may read and write below the prefix, or only read. Before or after enable_auth().
   void add_user(const std::string& name, const std::string& password, const std::string& prefix,
                 bool read_only = false);
+  // This key too, for a user that was added.
+  void allow_reading(const std::string& name, const std::string& key);
   void change_password(const std::string& name, const std::string& password);
   void disable_auth();
 

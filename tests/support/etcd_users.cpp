@@ -25,6 +25,11 @@ void EtcdStore::add_user(const std::string& name, const std::string& password,
   ask_any({{"/v3/auth/user/grant", Json{{"user", name}, {"role", name}}.dump()}});
 }
 
+void EtcdStore::allow_reading(const std::string& name, const std::string& key) {
+  const Json may{{"permType", "READ"}, {"key", to_base64(key)}};
+  ask_any({{"/v3/auth/role/grant", Json{{"name", name}, {"perm", may}}.dump()}});
+}
+
 void EtcdStore::change_password(const std::string& name, const std::string& password) {
   ask_any({{"/v3/auth/user/changepw", Json{{"name", name}, {"password", password}}.dump()}});
   const std::lock_guard lock(mutex_);

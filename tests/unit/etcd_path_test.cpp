@@ -18,6 +18,11 @@ TEST(EtcdPathTest, KeysOfALockBeginWithItsName) {
   EXPECT_EQ(etcd_prefix("", "a/b"), "a/b/");
 }
 
+TEST(EtcdPathTest, RecordOfTheTokenBaseLiesRightBelowTheRoot) {
+  EXPECT_EQ(etcd_token_base_key("/app"), "/app/~token_base");
+  EXPECT_EQ(etcd_token_base_key(""), "~token_base");
+}
+
 TEST(EtcdPathTest, RangeEndIsTheFirstKeyBehindAll) {
   EXPECT_EQ(etcd_range_end("/app/job/"), "/app/job0");
   EXPECT_EQ(etcd_range_end("a\x7f"s), "a\x80"s);
@@ -44,6 +49,8 @@ TEST(EtcdPathTest, OnlyDirectKeysAreEntries) {
   EXPECT_FALSE(etcd_direct("/app/job/", "/app/job/1/"));
   EXPECT_FALSE(etcd_direct("/app/job/", "/app/jobs/1-1"));
   EXPECT_FALSE(etcd_direct("/app/job/", "/app"));
+  EXPECT_FALSE(etcd_direct("/app/job/", "/app/job/~token_base")) << "of the root /app/job";
+  EXPECT_TRUE(etcd_direct("/app/job/", "/app/job/~token_bases"));
 }
 
 TEST(EtcdPathTest, EntryIdsNameTheRevision) {
@@ -85,6 +92,9 @@ TEST(EtcdPathTest, KeysOfNoLock) {
   EXPECT_FALSE(etcd_lock_of("/app", "/app"));
   EXPECT_FALSE(etcd_lock_of("/app", "/app/"));
   EXPECT_FALSE(etcd_lock_of("/app", "/app/alone"));
+  EXPECT_FALSE(etcd_lock_of("/app", "/app/~token_base"));
+  EXPECT_FALSE(etcd_lock_of("/app", "/app/job/~token_base")) << "of the root /app/job";
+  EXPECT_FALSE(etcd_lock_of("", "~token_base"));
   EXPECT_FALSE(etcd_lock_of("/app", "/app/job/"));
   EXPECT_FALSE(etcd_lock_of("/app", "/apple/job/1-1"));
   EXPECT_FALSE(etcd_lock_of("/app", "/other/job/1-1"));

@@ -78,6 +78,49 @@ TEST(Url, BadEndpoints) {
   }
 }
 
+TEST(Url, TokenBase) {
+  for (const std::string store : {"memory:", "memory:x", "file:///d", "zk://h:1", "zk://h:1/r",
+                                  "etcd://h:1", "etcd://h:1/", "etcds://h:1/r/s"}) {
+    ASSERT_TRUE(parse_url(store)) << store;
+    EXPECT_EQ(parse_url(store)->token_base, 0U) << store;
+    const auto url = parse_url(store + "?token_base=1800000000000000");
+    ASSERT_TRUE(url) << url.error().what();
+    EXPECT_EQ(url->token_base, 1'800'000'000'000'000U);
+    EXPECT_EQ(url->root, parse_url(store)->root) << store;
+    EXPECT_EQ(url->directory, parse_url(store)->directory) << store;
+    EXPECT_EQ(url->memory_name, parse_url(store)->memory_name) << store;
+    EXPECT_EQ(url->endpoints, parse_url(store)->endpoints) << store;
+    EXPECT_EQ(parse_url(store + "?token_base=0")->token_base, 0U);
+    EXPECT_EQ(parse_url(store + "?token_base=4611686018427387904")->token_base,
+              std::uint64_t{1} << 62);
+    for (const std::string bad : {"?",
+                                  "?token_base",
+                                  "?token_base=",
+                                  "?token_base=-1",
+                                  "?token_base=+1",
+                                  "?token_base= 1",
+                                  "?token_base=1 ",
+                                  "?token_base=1x",
+                                  "?token_base=0x10",
+                                  "?token_base=1.5",
+                                  "?token_base=1e15",
+                                  "?token_base=4611686018427387905",
+                                  "?token_base=18446744073709551616",
+                                  "?token_base=1?token_base=1",
+                                  "?token_base=1&token_base=1",
+                                  "?token_base=1&",
+                                  "?token_base=1&x=2",
+                                  "?x=1",
+                                  "?Token_base=1",
+                                  "?token_base%3D1",
+                                  "?token_base=1#x",
+                                  "?token_base=1/r"}) {
+      EXPECT_NE(fault(store + bad).find("token_base=N"), std::string::npos) << store << bad;
+    }
+  }
+  EXPECT_EQ(parse_url("file:///a%3Ftoken_base=5")->directory, "/a?token_base=5");
+}
+
 TEST(Url, AtMost64Endpoints) {
   std::string url = "etcd://h0:1";
   for (int i = 1; i < 64; ++i) url += ",h" + std::to_string(i) + ":1";

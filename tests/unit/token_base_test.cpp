@@ -1,0 +1,255 @@
+// The token base: its record, its sum with a token, and how an engine checks it with each session.
+#include "common/token_base.h"
+
+#include "common/engine.h"
+#include "common/lock_name.h"
+#include "manual_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TokenBase, RecordIsReadAsItWasWritten) {
+  for (const std::uint64_t base :
+       {std::uint64_t{1}, std::uint64_t{1'800'000'000'000'000}, kMaxTokenBase}) {
+    EXPECT_EQ(decode_token_base(encode_token_base(base)), base);
+  }
+  for (const char* bad : {"", "baton/1", "baton/1 ", "baton/1 -1", "baton/1 1 ", "baton/2 1", "1",
+                          "baton/1 4611686018427387905"}) {
+    EXPECT_FALSE(decode_token_base(bad)) << bad;
+    const auto read = read_token_base(bad, "/app/~token_base");
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().errc(), Errc::store_error);
+  }
+}
+
+TEST(TokenBase, SumStaysInASignedColumn) {
+  EXPECT_EQ(add_token_base(0, 7).value(), 7U);
+  EXPECT_EQ(add_token_base(0, UINT64_MAX).value(), UINT64_MAX) << "as the store gave it";
+  EXPECT_EQ(add_token_base(kMaxTokenBase, 7).value(), kMaxTokenBase + 7);
+  EXPECT_EQ(add_token_base(kMaxTokenBase, kMaxToken - kMaxTokenBase).value(), kMaxToken);
+  const auto above = add_token_base(kMaxTokenBase, kMaxToken - kMaxTokenBase + 1);
+  ASSERT_FALSE(above);
+  EXPECT_EQ(above.error().errc(), Errc::store_error);
+  EXPECT_FALSE(add_token_base(1, UINT64_MAX).has_value());
+}
+
+// What a session was asked, in the hands of the test.
+struct Script {
+  std::optional<Answer<std::uint64_t>> base;  // not answered yet
+  std::optional<Answer<Done>> bye;
+  std::uint64_t wanted = 0;
+  std::uint64_t token = 1;  // what the next join gets
+  int opens = 0;
+  int joins = 0;
+  int withdrawals = 0;
+};
+
+class ScriptedSession final : public Session {
+ public:
+  ScriptedSession(Loop& loop, Script& script) : loop_(loop), script_(script) {}
+
+  void join(const LockName&, Nonce nonce, Answer<Standing> answer) override {
+    ++script_.joins;
+    Standing standing;
+    standing.token = script_.token;
+    standing.view.tickets.push_back({1, "mine", nonce});
+    loop_.defer([standing, answer = std::move(answer)]() mutable { answer(standing); });
+  }
+  void look(const LockName&, Nonce, Answer<Standing>) override {}
+  void peek(const LockName&, Answer<bool>) override {}
+  WatchId watch(const LockName&, const Ticket&, const WatchFor&, WatchHandler) override {
+    return WatchId{1};
+  }
+  void unwatch(WatchId) override {}
+  void withdraw(const LockName&, Nonce, Answer<Done> answer) override {
+    ++script_.withdrawals;
+    loop_.defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+  }
+  void verify(const LockName&, Nonce, Answer<bool>) override {}
+  void inspect(const LockName&, Answer<LockSnapshot>) override {}
+  void list(std::string_view, Answer<std::vector<std::string>>) override {}
+  void evict(const LockName&, std::string_view, Answer<bool>) override {}
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override {
+    script_.wanted = wanted;
+    script_.base = std::move(answer);
+  }
+  void close(Answer<Done> answer) override { script_.bye = std::move(answer); }
+  std::shared_ptr<LeaseView> lease() const override { return lease_; }
+  SessionInfo info() const override { return {}; }
+  std::chrono::milliseconds backstop() const override { return 1s; }
+
+ private:
+  Loop& loop_;
+  Script& script_;
+  const std::shared_ptr<LeaseView> lease_ = std::make_shared<LeaseView>();
+};
+
+struct Outcome final : AttemptSink {
+  bool offer(Result<std::shared_ptr<Hold>> result) noexcept override {
+    if (result) {
+      hold = *result;
+    } else {
+      error = result.error();
+    }
+    return true;
+  }
+  std::shared_ptr<Hold> hold;
+  std::optional<Error> error;
+};
+
+class TokenBaseEngine : public ::testing::Test, public Backend, public EngineHost {
+ protected:
+  static constexpr std::uint64_t kBase = 1000;
+
+  TokenBaseEngine() {
+    engine_ = std::make_unique<Engine>(
+        *this, *this, [](LogLevel, std::string_view) {}, 1, kBase);
+    loop_.step([&] { engine_->open([this](Result<Done> done) { opened_ = std::move(done); }); });
+  }
+
+  void base_is(Result<std::uint64_t> base) {
+    ASSERT_TRUE(script_.base) << "the session was not asked";
+    auto answer = *std::exchange(script_.base, std::nullopt);
+    loop_.step([&] { answer(std::move(base)); });
+  }
+  void end_session() {
+    loop_.step([&] { engine_->session_ended(Errc::session_expired, "by the test"); });
+  }
+  std::shared_ptr<Outcome> acquire() {
+    auto outcome = std::make_shared<Outcome>();
+    loop_.step([&] {
+      engine_->start(std::make_shared<Attempt>(parse_lock_name("a").value(), false, outcome));
+    });
+    return outcome;
+  }
+
+  // Backend
+  Loop& loop() noexcept override { return loop_; }
+  void open(SessionListener&, Answer<std::unique_ptr<Session>> answer) override {
+    ++script_.opens;
+    loop_.defer([this, answer = std::move(answer)]() mutable {
+      answer(std::unique_ptr<Session>(std::make_unique<ScriptedSession>(loop_, script_)));
+    });
+  }
+  void stop() noexcept override {}
+  std::string where() const override { return "the script"; }
+  // EngineHost
+  std::weak_ptr<HoldKeeper> keeper() override { return {}; }
+  void hold_granted(const std::shared_ptr<Hold>&) override {}
+  void hold_lost(const std::shared_ptr<Hold>&) override {}
+  void hold_released(const std::shared_ptr<Hold>&) override {}
+  void metric(const MetricEvent&, const LockName*) override {}
+
+  ManualLoop loop_;
+  Script script_;
+  std::optional<Result<Done>> opened_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(TokenBaseEngine, NothingIsAskedOfASessionBeforeItsBaseIsChecked) {
+  EXPECT_EQ(script_.wanted, kBase);
+  const auto outcome = acquire();
+  EXPECT_FALSE(opened_);
+  EXPECT_EQ(engine_->session(), nullptr);
+  EXPECT_EQ(script_.joins, 0);
+  base_is(kBase);
+  ASSERT_TRUE(opened_ && *opened_);
+  ASSERT_TRUE(outcome->hold);
+  EXPECT_EQ(outcome->hold->token(), kBase + 1);
+  EXPECT_EQ(engine_->info().token_base, kBase);
+}
+
+TEST_F(TokenBaseEngine, RefusedSessionSaysGoodbye) {
+  base_is(kBase + 1);
+  ASSERT_TRUE(opened_ && !*opened_);
+  EXPECT_EQ(opened_->error().errc(), Errc::invalid_argument);
+  ASSERT_TRUE(script_.bye);
+  bool closed = false;
+  loop_.step([&] { engine_->close([&](const Result<Done>&) { closed = true; }); });
+  EXPECT_FALSE(closed) << "the goodbye is still under way";
+  auto bye = *std::exchange(script_.bye, std::nullopt);
+  loop_.step([&] { bye(Done{}); });
+  EXPECT_TRUE(closed);
+  EXPECT_FALSE(script_.bye) << "one goodbye";
+}
+
+TEST_F(TokenBaseEngine, LaterSessionOfAnotherBaseEndsWhoWaits) {
+  base_is(kBase);
+  const auto held = acquire();
+  ASSERT_TRUE(held->hold);
+  end_session();
+  EXPECT_FALSE(held->hold->valid());
+  EXPECT_EQ(script_.opens, 2);
+  const auto waits = acquire();
+  base_is(std::uint64_t{0});  // the store was wiped, and a client without a base was first
+  ASSERT_TRUE(waits->error);
+  EXPECT_EQ(waits->error->errc(), Errc::invalid_argument) << waits->error->what();
+  EXPECT_EQ(script_.joins, 1);
+  // It tries again, and takes the right one.
+  const auto later = acquire();
+  loop_.advance(10s);
+  EXPECT_EQ(script_.opens, 3);
+  base_is(kBase);
+  ASSERT_TRUE(later->hold);
+}
+
+TEST_F(TokenBaseEngine, SessionThatEndsBeforeItsBaseIsKnownIsReplaced) {
+  auto stale = *std::exchange(script_.base, std::nullopt);
+  end_session();
+  EXPECT_FALSE(opened_);
+  loop_.advance(10s);
+  EXPECT_EQ(script_.opens, 2);
+  loop_.step([&] { stale(kBase); });
+  EXPECT_FALSE(opened_) << "an answer of the session that ended";
+  base_is(kBase);
+  EXPECT_TRUE(opened_ && *opened_);
+}
+
+TEST_F(TokenBaseEngine, BaseThatCannotBeReadNowIsAskedForAgain) {
+  base_is(Error(Errc::connection_failed, "no server answered"));
+  EXPECT_FALSE(opened_);
+  loop_.advance(10s);
+  EXPECT_EQ(script_.opens, 2);
+  base_is(kBase);
+  EXPECT_TRUE(opened_ && *opened_);
+}
+
+TEST_F(TokenBaseEngine, CloseBeforeTheBaseIsKnownSaysGoodbye) {
+  bool closed = false;
+  loop_.step([&] { engine_->close([&](const Result<Done>&) { closed = true; }); });
+  ASSERT_TRUE(script_.bye);
+  base_is(kBase);  // too late
+  EXPECT_EQ(engine_->session(), nullptr);
+  auto bye = *std::exchange(script_.bye, std::nullopt);
+  loop_.step([&] { bye(Done{}); });
+  EXPECT_TRUE(closed);
+}
+
+TEST_F(TokenBaseEngine, TokenBeyondTheLastIsNotGranted) {
+  base_is(kBase);
+  script_.token = kMaxToken - kBase + 1;
+  const auto outcome = acquire();
+  EXPECT_FALSE(outcome->hold);
+  ASSERT_TRUE(outcome->error);
+  EXPECT_EQ(outcome->error->errc(), Errc::store_error) << outcome->error->what();
+  EXPECT_EQ(script_.withdrawals, 1) << "no entry stays";
+  script_.token = kMaxToken - kBase;
+  const auto last = acquire();
+  ASSERT_TRUE(last->hold);
+  EXPECT_EQ(last->hold->token(), kMaxToken);
+}
+
+}  // namespace
+}  // namespace baton::internal
