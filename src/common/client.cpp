@@ -150,7 +150,8 @@ T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::stri
               answer(Error(session.error().errc(), what + ": " + session.error().what()));
             }
           });
-        });
+        },
+        false);  // it may be about thousands of entries
     const bool again = !result && result.error().errc() == Errc::session_expired && clock.real() &&
                        clock.now() < patience;
     if (!again) return std::move(result).value();

@@ -316,7 +316,8 @@ void ClientImpl::close() noexcept {
   };
   loop_.clock().remove_listener(this);
   auto bye = std::make_shared<Mailbox<Done>>();
-  loop_.run(
+  // On the loop's thread: with thousands of waiters it is long, and callers may still be at work.
+  loop_.post(
       [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
   // Real time also on a virtual clock, which nobody may move while we close.
   const milliseconds patience(loop_.clock().real() ? 3000 : 200);

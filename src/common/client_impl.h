@@ -58,9 +58,11 @@ class ClientImpl final : public HoldKeeper,
   void unlock_thread(const LockName& name) noexcept;
   std::shared_ptr<Hold> thread_hold(const LockName& name) const;  // null: none
 
-  // Asks the session on the strand and waits. Error(timeout) when it takes too long.
+  // Asks the session on the strand and waits. Error(timeout) when it takes too long. brief: the
+  // question may be asked on this thread, or on that of another caller.
   template <class T, class F>
-  Result<T> ask(const std::string& what, std::chrono::milliseconds timeout, F&& question);
+  Result<T> ask(const std::string& what, std::chrono::milliseconds timeout, F&& question,
+                bool brief = true);
 
   SessionInfo info();
   std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
@@ -168,8 +170,8 @@ class Mailbox {
 };
 
 template <class T, class F>
-Result<T> ClientImpl::ask(const std::string& what, std::chrono::milliseconds timeout,
-                          F&& question) {
+Result<T> ClientImpl::ask(const std::string& what, std::chrono::milliseconds timeout, F&& question,
+                          bool brief) {
   if (forked() || closed()) return gone_error(what);
   // Dropped without an answer (the loop stopped): nobody waits in vain.
   struct Promise {
@@ -192,13 +194,18 @@ Result<T> ClientImpl::ask(const std::string& what, std::chrono::milliseconds tim
   const auto late = [this, what] {
     return Error(Errc::timeout, what + " on " + backend_->where() + ": no answer in time");
   };
-  loop_.run([this, box, promise, until, late, question = std::forward<F>(question)]() mutable {
+  Task step([this, box, promise, until, late, question = std::forward<F>(question)]() mutable {
     const TimerId timer = loop_.at(until, [box, late] { box->put(late()); });
     question(engine_, Answer<T>([this, promise, timer](Result<T> value) {
                loop_.cancel(timer);
                promise->box->put(std::move(value));
              }));
   });
+  if (brief) {
+    loop_.run(std::move(step));
+  } else {
+    loop_.post(std::move(step));
+  }
   promise.reset();
   auto value = box->wait_until(saturating_add(until, std::chrono::milliseconds(20)), loop_.clock());
   return value ? std::move(*value) : Result<T>(late());

@@ -6,13 +6,15 @@
 #include "common/unique_function.h"
 
 #include <cstdint>
+#include <utility>
 
 namespace baton::internal {
 
 enum class TimerId : std::uint64_t { none = 0 };
 
 // All of a client's state is touched by one step at a time ("on the strand"): by the loop's own
-// thread, or by a calling thread while the loop is idle (two thread hops cost about 70 us).
+// thread, or by a calling thread while the loop is idle (two thread hops cost about 70 us). A
+// calling thread does a bounded amount of work for others (strand.h).
 // Tasks must not throw; a task that does is logged and dropped.
 class Loop {
  public:
@@ -25,10 +27,13 @@ class Loop {
   virtual TimerId at(Time when, Task task) = 0;  // never earlier than asked; kNever: never
   virtual void cancel(TimerId id) = 0;           // unknown and fired ids are fine
 
-  // From any thread.
-  virtual void post(
-      Task task) = 0;  // on the loop's own thread, in order, soon; never inside the call
-  virtual void run(Task task) = 0;  // at once on this thread if the loop is idle, else post()
+  // From any thread. All tasks of the three run in the order in which they came.
+  // On the loop's own thread, soon; never inside the call.
+  virtual void post(Task task) = 0;
+  // The same, but a calling thread that is on the strand may run it: for what concerns one waiter.
+  virtual void post_brief(Task task) { post(std::move(task)); }
+  // At once on this thread if the loop is idle, else post_brief(): for what one caller asks.
+  virtual void run(Task task) = 0;
 
   // Whether somebody with a better clock has to see to it that the loop's thread does not
   // oversleep.

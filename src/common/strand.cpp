@@ -1,27 +1,51 @@
 #include "common/strand.h"
 
 #include <exception>
+#include <limits>
 #include <string>
 
 namespace baton::internal {
 
 namespace {
 constexpr int kBatch = 32;
-}
+constexpr int kAll = std::numeric_limits<int>::max();
+}  // namespace
 
 Strand::Strand(const Clock& clock, ErrorLog log) : clock_(clock), log_(std::move(log)) {}
 
 // ---- tasks
 
-void Strand::push(Task task) {
+Strand::Turn::Turn(Strand& strand) : strand_(strand) {
+  if (strand_.strand_.try_lock()) return;
+  strand_.wanted_since_.store(BootClock::now().time_since_epoch());
+  strand_.strand_.lock();
+  strand_.wanted_since_.store(kNotWanted);
+}
+
+bool Strand::wanted() const noexcept {
+  const Nanos since = wanted_since_.load();
+  return since != kNotWanted && BootClock::now().time_since_epoch() - since >= kCourtesy;
+}
+
+std::size_t Strand::push(Task task, bool brief) {
   const std::lock_guard guard(posted_mutex_);
-  if (!stopped_) posted_.push_back(std::move(task));
+  const std::size_t ahead = posted_.size();
+  if (!stopped_) posted_.push_back({std::move(task), brief});
+  return ahead;
 }
 
 bool Strand::pop_posted(Task& task) {
   const std::lock_guard guard(posted_mutex_);
   if (posted_.empty()) return false;
-  task = std::move(posted_.front());
+  task = std::move(posted_.front().task);
+  posted_.pop_front();
+  return true;
+}
+
+bool Strand::pop_brief(Task& task) {
+  const std::lock_guard guard(posted_mutex_);
+  if (posted_.empty() || !posted_.front().brief) return false;
+  task = std::move(posted_.front().task);
   posted_.pop_front();
   return true;
 }
@@ -49,19 +73,30 @@ void Strand::report(const char* what) noexcept {
   }
 }
 
-void Strand::step(Task task) {
-  if (task) call(task);
-  task = nullptr;
-  while (!deferred_.empty()) {
+void Strand::follow_up(int most) {
+  for (; most > 0 && !deferred_.empty(); --most) {
     Task next = std::move(deferred_.front());
     deferred_.pop_front();
     call(next);
   }
 }
 
+void Strand::step(Task task) {
+  follow_up(kAll);  // what a caller has left
+  if (task) call(task);
+  task = nullptr;
+  follow_up(kAll);
+}
+
 void Strand::post(Task task) {
-  push(std::move(task));
+  push(std::move(task), false);
   ring();
+}
+
+void Strand::post_brief(Task task) {
+  push(std::move(task), true);
+  // A thread on the strand serves the line before it leaves, or rings then.
+  if (owner_.load() != std::this_thread::get_id()) ring();
 }
 
 void Strand::run(Task task) {
@@ -70,17 +105,33 @@ void Strand::run(Task task) {
     deferred_.push_back(std::move(task));
     return;
   }
-  push(std::move(task));
-  if (!strand_.try_lock()) {
+  if (push(std::move(task), true) > kForOthers || wanted() || !strand_.try_lock()) {
     ring();
     return;
   }
   const std::lock_guard guard(strand_, std::adopt_lock);
-  if (!stopping()) work();
+  if (!stopping()) serve_briefly();
 }
 
-// Bounded: a caller whose own step is done must not serve everybody else for ever; and timers
-// come in between, or heartbeats would starve under load.
+// On a caller's thread. The line is served in its order: behind a step that is not brief all wait
+// for the loop's thread.
+void Strand::serve_briefly() {
+  const Owned owned(*this);
+  Task task;
+  for (std::size_t n = 0;
+       n <= kForOthers && deferred_.empty() && !wanted() && !stopping() && pop_brief(task); ++n) {
+    call(task);
+    task = nullptr;
+    follow_up(kFollowUps);
+  }
+  rearm();
+  // On a virtual clock nothing wakes the thread for a timer that is due at once.
+  const bool due = !clock_.real() && first_timer() <= clock_.now();
+  if (due || !deferred_.empty() || has_posted()) ring();
+}
+
+// Bounded: the events of the store have their turn, too; and timers come in between, or heartbeats
+// would starve under load.
 void Strand::run_posted() {
   Task task;
   for (int n = 0; n < kBatch && !stopping() && pop_posted(task); ++n) {
@@ -100,7 +151,7 @@ void Strand::work() {
 
 void Strand::settle() {
   do {
-    const std::lock_guard guard(strand_);
+    const Turn turn(*this);
     if (stopping()) return;
     work();
   } while (has_posted());

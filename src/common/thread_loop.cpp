@@ -50,7 +50,7 @@ class ThreadLoop::State final : public Strand {
     std::array<epoll_event, 16> events{};
     while (!stopping()) {
       const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
-      const std::lock_guard guard(mutex());
+      const Turn turn(*this);
       for (int i = 0; i < n; ++i) {
         const int fd = events[static_cast<std::size_t>(i)].data.fd;
         std::uint64_t count = 0;
@@ -113,6 +113,7 @@ void ThreadLoop::defer(Task task) { state_->defer(std::move(task)); }
 TimerId ThreadLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }
 void ThreadLoop::cancel(TimerId id) { state_->cancel(id); }
 void ThreadLoop::post(Task task) { state_->post(std::move(task)); }
+void ThreadLoop::post_brief(Task task) { state_->post_brief(std::move(task)); }
 void ThreadLoop::run(Task task) { state_->run(std::move(task)); }
 
 void ThreadLoop::add_fd(int fd, std::function<void()> handler) {

@@ -25,6 +25,7 @@ class ThreadLoop final : public Loop {
   TimerId at(Time when, Task task) override;
   void cancel(TimerId id) override;
   void post(Task task) override;
+  void post_brief(Task task) override;
   void run(Task task) override;
 
   // On the strand: calls handler (on the loop's thread) whenever fd is readable. Not owned.

@@ -53,7 +53,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
       void* tag = nullptr;
       bool ok = false;
       const auto status = rest(&tag, &ok, until);
-      const std::lock_guard guard(mutex());
+      const Turn turn(*this);
       if (status == grpc::CompletionQueue::GOT_EVENT) {
         got(tag, ok);
         // Whatever else is there: answers come in bunches.

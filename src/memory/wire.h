@@ -28,7 +28,7 @@ class DirectWire final : public Wire {
   explicit DirectWire(Loop& loop) : loop_(loop) {}
   void request(Traffic, Task at_store) override { at_store(); }
   void answer(Traffic, Task at_client) override { loop_.defer(std::move(at_client)); }
-  void news(Task at_client) override { loop_.post(std::move(at_client)); }
+  void news(Task at_client) override { loop_.post_brief(std::move(at_client)); }
   bool lossy() const noexcept override { return false; }
 
  private:
