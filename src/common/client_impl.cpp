@@ -51,6 +51,7 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
       [](ClientImpl* impl) {
         if (!impl->forked()) delete impl;  // NOLINT
       });
+  const Time until = saturating_add_ms(BootClock::now(), timeout);
   const auto opened = client->ask<Done>(
       "connect", timeout, [](Engine& engine, Answer<Done> done) { engine.open(std::move(done)); });
   if (!opened) {
@@ -61,7 +62,8 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
           [](Engine& engine, Answer<std::string> answer) { answer(engine.trouble()); });
       if (trouble && !trouble->empty()) text += ": " + *trouble;
     }
-    client->close();
+    // A session that was being checked says goodbye if the time allows. It has no entries.
+    client->close_within(std::chrono::duration_cast<milliseconds>(until - BootClock::now()));
     if (opened.error().errc() != Errc::timeout) return opened.error();
     return Error(Errc::connection_failed, text);
   }
@@ -297,7 +299,7 @@ SessionInfo ClientImpl::info() {
                                  ": the client is busy and gave no answer within 1 s; ask again");
 }
 
-void ClientImpl::close() noexcept {
+void ClientImpl::close_within(milliseconds goodbye) noexcept {
   if (forked()) return;
   const auto closing = closing_;
   if (closed_.exchange(true, std::memory_order_acq_rel)) {
@@ -320,7 +322,8 @@ void ClientImpl::close() noexcept {
   loop_.post(
       [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
   // Real time also on a virtual clock, which nobody may move while we close.
-  const milliseconds patience(loop_.clock().real() ? 3000 : 200);
+  const auto patience =
+      std::clamp(goodbye, milliseconds(0), milliseconds(loop_.clock().real() ? 3000 : 200));
   bye->wait_until(BootClock::now() + patience, real_clock());
   backend_->stop();
   engine_.abandon();  // whatever the loop did not get to

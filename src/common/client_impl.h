@@ -72,7 +72,9 @@ class ClientImpl final : public HoldKeeper,
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   Error gone_error(const std::string& what) const;
   std::string where() const { return backend_->where(); }
-  void close() noexcept;
+  void close() noexcept { close_within(std::chrono::seconds(3)); }
+  // The same; waits at most this long for the session's goodbye.
+  void close_within(std::chrono::milliseconds goodbye) noexcept;
 
   void hold_released(std::shared_ptr<Hold> hold) noexcept override;
   void release_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) override;

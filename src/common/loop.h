@@ -27,8 +27,8 @@ class Loop {
   virtual TimerId at(Time when, Task task) = 0;  // never earlier than asked; kNever: never
   virtual void cancel(TimerId id) = 0;           // unknown and fired ids are fine
 
-  // From any thread. All tasks of the three run in the order in which they came.
-  // On the loop's own thread, soon; never inside the call.
+  // From any thread. All tasks of the three run in the order in which they came; run() on the
+  // strand itself is defer(). On the loop's own thread, soon; never inside the call.
   virtual void post(Task task) = 0;
   // The same, but a calling thread that is on the strand may run it: for what concerns one waiter.
   virtual void post_brief(Task task) { post(std::move(task)); }

@@ -105,7 +105,8 @@ void Strand::run(Task task) {
     deferred_.push_back(std::move(task));
     return;
   }
-  if (push(std::move(task), true) > kForOthers || wanted() || !strand_.try_lock()) {
+  const std::size_t ahead = push(std::move(task), true);
+  if (ahead > kForOthers || wanted() || !strand_.try_lock()) {
     ring();
     return;
   }

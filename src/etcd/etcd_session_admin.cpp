@@ -1,5 +1,6 @@
 // What operators ask: inspect, list, evict. Answers that are lost are asked for again, for as long
 // as somebody may wait for them.
+#include "common/token_base.h"
 #include "etcd/etcd_path.h"
 #include "etcd/etcd_queue.h"
 #include "etcd/etcd_session.h"
@@ -86,7 +87,7 @@ void EtcdSession::evict(const LockName& name, std::string_view entry_id, Answer<
   // without a connection, hears of that. Nothing is removed then, though the prefix itself may be a
   // key.
   auto eviction = std::make_shared<Eviction>();
-  eviction->possible = id.has_value();
+  eviction->possible = id && id->suffix != kTokenBaseName;
   eviction->key = prefix(name) + (id ? id->suffix : "");
   eviction->created = id ? id->revision : 0;
   const Time wanted = take_wanted_until();

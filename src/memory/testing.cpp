@@ -90,6 +90,10 @@ class MemoryStore::Impl final : public TimeListener {
         place(std::make_shared<MemoryPlace>()) {
     const auto url = internal::parse_url("memory:" + std::string(name));
     if (!url) throw url.error();
+    if (url->token_base != 0) {
+      throw Error(Errc::invalid_argument,
+                  "testing::MemoryStore: give the token base to the clients, in their URL");
+    }
     place->store = std::make_shared<internal::MemoryStore>(true, internal::first_memory_token());
     place->clock = clock;
     place->make_wire = [f = faults](Loop& loop) { return std::make_shared<FaultyWire>(loop, f); };

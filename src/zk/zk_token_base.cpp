@@ -69,7 +69,8 @@ void ZkSession::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> an
                   const ZkReply& said = missing ? **denied : reply;
                   if (said.status == ZkStatus::ok || said.status == ZkStatus::node_exists) {
                     settle_token_base(wanted, std::move(answer));  // the store says whose it is
-                  } else if (said.status == ZkStatus::lost) {
+                  } else if (said.status == ZkStatus::lost || said.status == ZkStatus::no_node) {
+                    // no_node: an empty container above went meanwhile, or a cut came in between.
                     again([this, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base(wanted, std::move(answer));
                     });

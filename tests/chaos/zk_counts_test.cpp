@@ -227,12 +227,15 @@ class Line {
   // Client 0 holds; waiter i is of client i % kClients. Returns when all are parked.
   explicit Line(const std::string& name) {
     for (std::size_t i = 0; i < kClients; ++i) clients_.push_back(std::make_unique<Tapped>());
+    const std::int64_t connected = sum().get;  // each client has read the record of the token base
+    EXPECT_EQ(connected, static_cast<std::int64_t>(kClients));
     first_ = clients_[0]->mutex(name).acquire({.timeout = kLong});
-    EXPECT_TRUE(eventually("the first hold is watched", [&] { return sum().get == 1; }));
+    EXPECT_TRUE(
+        eventually("the first hold is watched", [&] { return sum().get == connected + 1; }));
     for (std::size_t i = 1; i <= kWaiters; ++i) {
       waiters_.push_back(std::make_unique<Waiter>(clients_[i % kClients]->mutex(name)));
       // Two reads tell that it stands in line and where.
-      const auto gets = static_cast<std::int64_t>(2 * i + 1);
+      const auto gets = connected + static_cast<std::int64_t>(2 * i + 1);
       if (!eventually(
               "parked", [&] { return sum().get == gets; }, 10s))
         return;

@@ -120,10 +120,11 @@ TEST_F(EtcdAdminTest, ListWhoseRevisionIsCompactedAgainAndAgainEnds) {
 TEST_F(EtcdAdminTest, EvictOfAnIdThatCannotBeAnEntryRemovesNothing) {
   const auto prefix = etcd.put("/app/job/");
   const auto below = etcd.put("/app/job/below/1-1");
-  etcd.put("/app/job/one");
-  for (const std::string& id : {std::string(), std::string("/"), std::string("below/1-1"),
-                                "below/1-1@" + std::to_string(below), "/@" + std::to_string(prefix),
-                                "x/@" + std::to_string(prefix), std::string("below/")}) {
+  etcd.put("/app/job/~token_base");  // the record of a root below ours
+  for (const std::string& id :
+       {std::string(), std::string("/"), std::string("below/1-1"), std::string("~token_base"),
+        "below/1-1@" + std::to_string(below), "/@" + std::to_string(prefix),
+        "x/@" + std::to_string(prefix), std::string("below/")}) {
     EXPECT_FALSE(ann.settled(ann.evict(id))->value()) << id;
     EXPECT_EQ(ann.keys().size(), 3u) << id;
   }

@@ -1,8 +1,10 @@
 // The token base: its record, its sum with a token, and how an engine checks it with each session.
 #include "common/token_base.h"
 
+#include "common/client_impl.h"
 #include "common/engine.h"
 #include "common/lock_name.h"
+#include "common/thread_loop.h"
 #include "manual_loop.h"
 
 #include <gtest/gtest.h>
@@ -249,6 +251,40 @@ TEST_F(TokenBaseEngine, TokenBeyondTheLastIsNotGranted) {
   const auto last = acquire();
   ASSERT_TRUE(last->hold);
   EXPECT_EQ(last->hold->token(), kMaxToken);
+}
+
+// A store that opens a session and is silent from then on.
+class FallsSilent final : public Backend {
+ public:
+  explicit FallsSilent(Script& script) : script_(script) {}
+  Loop& loop() noexcept override { return loop_; }
+  void open(SessionListener&, Answer<std::unique_ptr<Session>> answer) override {
+    loop_.defer([this, answer = std::move(answer)]() mutable {
+      answer(std::unique_ptr<Session>(std::make_unique<ScriptedSession>(loop_, script_)));
+    });
+  }
+  void stop() noexcept override { loop_.stop(); }
+  std::string where() const override { return "a silent store"; }
+
+ private:
+  Script& script_;
+  ThreadLoop loop_{real_clock(), [](std::string_view) {}};
+};
+
+// close() may wait 3 s for a goodbye; connect() has only what is left of its own timeout.
+TEST(TokenBaseConnect, IsBoundedWhenTheStoreFallsSilentBeforeItTellsTheBase) {
+  Script script;
+  const auto begin = BootClock::now();
+  const auto client =
+      ClientImpl::open(std::make_unique<FallsSilent>(script), {.connect_timeout = 200ms},
+                       std::make_shared<LogQueue>([](LogLevel, std::string_view) {}), 5);
+  const auto took = BootClock::now() - begin;
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().errc(), Errc::connection_failed);
+  EXPECT_EQ(script.wanted, 5U) << "the base was asked for";
+  EXPECT_TRUE(script.bye) << "and the session was told to end";
+  EXPECT_GE(took, 200ms);
+  EXPECT_LT(took, 1500ms) << "it waited for a goodbye that never came";
 }
 
 }  // namespace
