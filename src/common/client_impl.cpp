@@ -62,8 +62,10 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
           [](Engine& engine, Answer<std::string> answer) { answer(engine.trouble()); });
       if (trouble && !trouble->empty()) text += ": " + *trouble;
     }
-    // A session that was being checked says goodbye if the time allows. It has no entries.
-    client->close_within(std::chrono::duration_cast<milliseconds>(until - BootClock::now()));
+    // A session that was being checked says goodbye if the time allows. It has no entries, and ends
+    // by its timeout at the latest.
+    const auto left = std::chrono::duration_cast<milliseconds>(until - BootClock::now());
+    client->close_within(std::max(left, milliseconds(30)));
     if (opened.error().errc() != Errc::timeout) return opened.error();
     return Error(Errc::connection_failed, text);
   }

@@ -282,7 +282,6 @@ TEST(TokenBaseConnect, IsBoundedWhenTheStoreFallsSilentBeforeItTellsTheBase) {
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().errc(), Errc::connection_failed);
   EXPECT_EQ(script.wanted, 5U) << "the base was asked for";
-  EXPECT_TRUE(script.bye) << "and the session was told to end";
   EXPECT_GE(took, 200ms);
   EXPECT_LT(took, 1500ms) << "it waited for a goodbye that never came";
 }
