@@ -123,7 +123,7 @@ void Engine::open_failed(const Error& error) {
       std::exchange(opened_, nullptr)(error);
       return;
     }
-    // A permanent error is told to all who wait now; whoever comes later tries again.
+    // A permanent error ends all present waits; a later call tries again.
     log_(LogLevel::error, std::string("cannot open a new session: ") + error.what());
     const auto attempts = attempts_;
     for (const auto& [id, attempt] : attempts) {
@@ -156,7 +156,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
 
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) lose(hold, why);
-  // The store forgets our tickets with the session; nobody can confirm it to us any more.
+  // The store forgets our tickets with the session: no answer can confirm it any more.
   auto jobs = std::exchange(jobs_, {});
   for (auto& [nonce, job] : jobs) {
     loop_.cancel(job.timer);
