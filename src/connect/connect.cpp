@@ -2,16 +2,16 @@
 #include <baton/client.h>
 #include <baton/etcd_channel.h>
 
-#include "common/client_impl.h"
-#include "common/lock_name.h"
-#include "common/url.h"
-#include "file/file_backend.h"
-#include "memory/memory_backend.h"
+#include "common/client/client_impl.h"
+#include "common/seam/lock_name.h"
+#include "common/seam/url.h"
+#include "file/backend.h"
+#include "memory/backend.h"
 #ifdef BATON_WITH_ETCD
-#include "etcd/etcd_backend.h"
+#include "etcd/backend.h"
 #endif
 #ifdef BATON_WITH_ZK
-#include "zk/zk_backend.h"
+#include "zk/backend.h"
 #endif
 
 #include <memory>

@@ -1,10 +1,10 @@
 // ClientWatch: tells when another client dies.
 #pragma once
 
-#include "common/fork_guard.h"
-#include "common/session.h"
-#include "common/thread_loop.h"
-#include "common/unique_fd.h"
+#include "common/base/fork_guard.h"
+#include "common/seam/session.h"
+#include "common/base/thread_loop.h"
+#include "common/base/unique_fd.h"
 #include "file/liveness.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "file/liveness.h"
 
-#include "common/unique_fd.h"
-#include "file/file_error.h"
+#include "common/base/unique_fd.h"
+#include "file/error.h"
 
 #include <fcntl.h>
 #include <signal.h>

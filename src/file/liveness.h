@@ -1,8 +1,8 @@
 // Liveness: how others know that this client lives, and its bell.
 #pragma once
 
-#include "common/fork_guard.h"
-#include "file/file_names.h"
+#include "common/base/fork_guard.h"
+#include "file/names.h"
 #include "file/store_dir.h"
 
 #include <string>

@@ -1,8 +1,8 @@
 // LockDir: the directory of one lock's queue files, which comes and goes.
 #pragma once
 
-#include "common/ticket.h"
-#include "common/unique_fd.h"
+#include "common/seam/ticket.h"
+#include "common/base/unique_fd.h"
 #include "file/store_dir.h"
 
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include "file/lock_queue.h"
 
-#include "file/file_error.h"
+#include "file/error.h"
 
 #include <unistd.h>
 #include <fcntl.h>

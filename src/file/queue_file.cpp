@@ -1,6 +1,6 @@
 #include "file/queue_file.h"
 
-#include "file/file_error.h"
+#include "file/error.h"
 #include "file/token_counter.h"
 
 #include <fcntl.h>

@@ -5,8 +5,8 @@
 // 0 is the header; whatever stands behind a seal, or at the capacity or beyond, is void.
 #pragma once
 
-#include "common/unique_fd.h"
-#include "file/file_names.h"
+#include "common/base/unique_fd.h"
+#include "file/names.h"
 #include "file/queue_record.h"
 #include "file/store_dir.h"
 

@@ -1,7 +1,7 @@
 // How FileSession answers: private to its two source files.
 #pragma once
 
-#include "file/file_session.h"
+#include "file/session.h"
 
 #include <exception>
 #include <type_traits>

@@ -1,7 +1,7 @@
 #include "file/store_dir.h"
 
-#include "file/file_error.h"
-#include "file/file_names.h"
+#include "file/error.h"
+#include "file/names.h"
 
 #include <dirent.h>
 #include <fcntl.h>

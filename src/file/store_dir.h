@@ -1,7 +1,7 @@
 // StoreDir: the open directory of a file store, and how files and directories are made in it.
 #pragma once
 
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 #include "file/fs_check.h"
 
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 #include "file/token_base_file.h"
 
-#include "common/token_base.h"
-#include "common/unique_fd.h"
-#include "file/file_error.h"
-#include "file/file_names.h"
+#include "common/seam/token_base.h"
+#include "common/base/unique_fd.h"
+#include "file/error.h"
+#include "file/names.h"
 
 #include <fcntl.h>
 #include <unistd.h>

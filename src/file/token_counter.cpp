@@ -1,7 +1,7 @@
 #include "file/token_counter.h"
 
-#include "file/file_error.h"
-#include "file/file_names.h"
+#include "file/error.h"
+#include "file/names.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

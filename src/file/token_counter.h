@@ -2,7 +2,7 @@
 // stopped process could keep.
 #pragma once
 
-#include "common/unique_fd.h"
+#include "common/base/unique_fd.h"
 #include "file/store_dir.h"
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // WatchTable: the watches of one session, in memory. Knows when to call, not what has happened.
 #pragma once
 
-#include "common/loop.h"
-#include "common/session.h"
+#include "common/base/loop.h"
+#include "common/seam/session.h"
 #include "file/lock_queue.h"
 
 #include <cstdint>

@@ -2,10 +2,10 @@
 
 #include <baton/error.h>
 
-#include "common/fork_guard.h"
-#include "common/lock_name.h"
-#include "common/url.h"
-#include "memory/memory_registry.h"
+#include "common/base/fork_guard.h"
+#include "common/seam/lock_name.h"
+#include "common/seam/url.h"
+#include "memory/registry.h"
 #include "memory/virtual_clock.h"
 
 #include <deque>

@@ -1,7 +1,7 @@
 // VirtualClock: time that moves only when told.
 #pragma once
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 #include <algorithm>
 #include <atomic>

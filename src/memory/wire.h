@@ -2,8 +2,8 @@
 // and the simulator lose, delay and double what goes over it.
 #pragma once
 
-#include "common/loop.h"
-#include "common/unique_function.h"
+#include "common/base/loop.h"
+#include "common/base/unique_function.h"
 
 namespace baton::internal {
 

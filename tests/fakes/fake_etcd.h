@@ -2,9 +2,9 @@
 // FakeEtcdWire (fake_etcd_wire.h) is how one client reaches it.
 #pragma once
 
-#include "common/loop.h"
+#include "common/base/loop.h"
 #include "etcd/baton_etcd_wire.pb.h"
-#include "etcd/etcd_wire.h"
+#include "etcd/wire.h"
 
 #include <chrono>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // fakes of the unit tests and the servers of the simulator have one each.
 #pragma once
 
-#include "zk/zk_line.h"
+#include "zk/line.h"
 
 #include <chrono>
 #include <cstdint>

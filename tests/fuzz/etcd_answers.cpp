@@ -3,11 +3,11 @@
 // where a complete reading says so. As long as nothing was changed, two never hold.
 #include <baton/error.h>
 
-#include "common/lock_name.h"
-#include "common/queue_rule.h"
-#include "etcd/etcd_path.h"
-#include "etcd/etcd_queue.h"
-#include "etcd/etcd_session.h"
+#include "common/seam/lock_name.h"
+#include "common/recipe/queue_rule.h"
+#include "etcd/path.h"
+#include "etcd/queue.h"
+#include "etcd/session.h"
 #include "etcd_liar.h"
 #include "fake_etcd_client.h"
 

@@ -3,7 +3,7 @@
 // tokens go forward or somebody says so.
 #include <baton/error.h>
 
-#include "common/queue_rule.h"
+#include "common/recipe/queue_rule.h"
 #include "file_world.h"
 #include "support/temp_dir.h"
 

@@ -1,7 +1,7 @@
 #include "file_world.h"
 
-#include "common/lock_name.h"
-#include "file/file_backend.h"
+#include "common/seam/lock_name.h"
+#include "file/backend.h"
 #include "file/queue_record.h"
 #include "file/token_counter.h"
 

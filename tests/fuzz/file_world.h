@@ -1,8 +1,8 @@
 // A directory of a file store as a fuzzer wants it, and clients that open it.
 #pragma once
 
-#include "common/session.h"
-#include "file/file_names.h"
+#include "common/seam/session.h"
+#include "file/names.h"
 #include "fuzz.h"
 
 #include <map>

@@ -2,11 +2,11 @@
 #include <baton/error.h>
 #include <baton/name.h>
 
-#include "common/lock_name.h"
-#include "etcd/etcd_path.h"
-#include "file/file_names.h"
+#include "common/seam/lock_name.h"
+#include "etcd/path.h"
+#include "file/names.h"
 #include "fuzz.h"
-#include "zk/zk_path.h"
+#include "zk/path.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #include <baton/error.h>
 #include <baton/name.h>
 
-#include "common/url.h"
+#include "common/seam/url.h"
 #include "fuzz.h"
 
 #include <algorithm>

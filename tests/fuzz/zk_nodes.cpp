@@ -3,11 +3,11 @@
 // whatever is there.
 #include <baton/error.h>
 
-#include "common/queue_rule.h"
+#include "common/recipe/queue_rule.h"
 #include "fake_zk_client.h"
 #include "fuzz.h"
-#include "zk/zk_path.h"
-#include "zk/zk_status.h"
+#include "zk/path.h"
+#include "zk/status.h"
 
 #include <algorithm>
 #include <map>

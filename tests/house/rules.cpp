@@ -64,8 +64,10 @@ std::string code_of(std::string_view text) {
 std::string room_of(const fs::path& file) {
   auto part = file.begin();
   const std::string first = part->string();
-  if (first == "src" && std::next(part, 2) != file.end()) return "src/" + (++part)->string();
-  return first;
+  if (first != "src" || std::next(part, 2) == file.end()) return first;
+  const std::string second = (++part)->string();
+  if (second != "common" || std::next(part, 2) == file.end()) return "src/" + second;
+  return "src/common/" + (++part)->string();
 }
 
 std::set<std::string> tests_in_sources() {

@@ -24,7 +24,7 @@ std::string text_of(const std::filesystem::path& file);
 std::vector<Include> includes_of(const std::filesystem::path& file);
 // The text without comments and string literals.
 std::string code_of(std::string_view text);
-// The room of a file: "include", "src/common", "src/file", ...
+// The room of a file: "include", "src/common/base", "src/file", ...
 std::string room_of(const std::filesystem::path& file);
 // All tests, as "Suite.Case", read from the sources under tests/.
 std::set<std::string> tests_in_sources();

@@ -1,7 +1,7 @@
 // One schedule of an attack, run against the real sessions.
 #include "attack_schedule.h"
-#include "common/jitter.h"
-#include "common/lock_name.h"
+#include "common/base/jitter.h"
+#include "common/seam/lock_name.h"
 #include "sim_store.h"
 #ifdef BATON_WITH_ZK
 #include "sim_zk.h"

@@ -1,7 +1,7 @@
 // The seeded bugs, and where they are hunted.
 #pragma once
 
-#include "common/mutant.h"
+#include "common/base/mutant.h"
 #include "simulation.h"
 
 #include <array>

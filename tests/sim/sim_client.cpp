@@ -1,7 +1,7 @@
 #include "sim_client.h"
 
-#include "common/jitter.h"
-#include "common/mutant.h"
+#include "common/base/jitter.h"
+#include "common/base/mutant.h"
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // A simulated process: the real Engine over a real session, on virtual time.
 #pragma once
 
-#include "common/engine.h"
+#include "common/client/engine.h"
 #include "sim_store.h"
 
 #include <memory>

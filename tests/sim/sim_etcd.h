@@ -1,8 +1,8 @@
 // The etcd store in a simulation: real sessions on a FakeEtcd of three members.
 #pragma once
 
-#include "etcd/etcd_path.h"
-#include "etcd/etcd_session.h"
+#include "etcd/path.h"
+#include "etcd/session.h"
 #include "etcd_sim_wire.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "sim_loop.h"
 
-#include "common/mutant.h"
+#include "common/base/mutant.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // Clocks, loops and networks of simulated processes.
 #pragma once
 
-#include "common/loop.h"
+#include "common/base/loop.h"
 #include "sim_world.h"
 
 #include <cstdint>

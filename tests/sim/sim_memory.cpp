@@ -1,6 +1,6 @@
 // The memory store in a simulation: a wire that loses, delays and doubles.
-#include "memory/memory_session.h"
-#include "memory/memory_store.h"
+#include "memory/session.h"
+#include "memory/store.h"
 #include "memory/wire.h"
 #include "sim_store.h"
 

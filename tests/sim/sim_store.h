@@ -2,7 +2,7 @@
 // that fails in ways of its own.
 #pragma once
 
-#include "common/session.h"
+#include "common/seam/session.h"
 #include "quirks.h"
 #include "sim_loop.h"
 

@@ -2,8 +2,8 @@
 // decides everything.
 #pragma once
 
-#include "common/clock.h"
-#include "common/unique_function.h"
+#include "common/base/clock.h"
+#include "common/base/unique_function.h"
 
 #include <algorithm>
 #include <chrono>

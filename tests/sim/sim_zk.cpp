@@ -1,7 +1,7 @@
 // The ZooKeeper store in a simulation: real sessions on a ZkEnsemble.
 #include "sim_zk.h"
 
-#include "zk/zk_path.h"
+#include "zk/path.h"
 
 #include <algorithm>
 #include <utility>

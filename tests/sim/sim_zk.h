@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim_store.h"
-#include "zk/zk_session.h"
+#include "zk/session.h"
 #include "zk_ensemble.h"
 #include "zk_sim_line.h"
 

@@ -1,6 +1,6 @@
 #include "simulation.h"
 
-#include "common/jitter.h"
+#include "common/base/jitter.h"
 #include "simulation_parts.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Small parts of a simulated run.
 #pragma once
 
-#include "common/lock_name.h"
+#include "common/seam/lock_name.h"
 #include "simulation.h"
 
 #include <functional>

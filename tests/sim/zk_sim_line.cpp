@@ -1,6 +1,6 @@
 #include "zk_sim_line.h"
 
-#include "zk/zk_lister.h"
+#include "zk/lister.h"
 
 #include <zookeeper/zookeeper.h>
 

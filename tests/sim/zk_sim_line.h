@@ -3,7 +3,7 @@
 
 #include "sim_pipe.h"
 #include "sim_store.h"
-#include "zk/zk_line.h"
+#include "zk/line.h"
 #include "zk_ensemble.h"
 
 #include <deque>

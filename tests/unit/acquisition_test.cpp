@@ -1,5 +1,5 @@
 // The machine of one attempt, event by event.
-#include "common/acquisition.h"
+#include "common/recipe/acquisition.h"
 
 #include <gtest/gtest.h>
 

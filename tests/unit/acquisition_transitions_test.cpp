@@ -1,6 +1,6 @@
 // Drives the real acquisition machine through every event in every situation, and compares with the
 // table (acquisition_table.h). What the table does not name is an error.
-#include "common/acquisition.h"
+#include "common/recipe/acquisition.h"
 #include "unit/acquisition_table.h"
 
 #include <gtest/gtest.h>

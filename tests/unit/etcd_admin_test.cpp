@@ -1,5 +1,5 @@
 // What operators ask of the etcd store: inspect, list, evict.
-#include "etcd/etcd_path.h"
+#include "etcd/path.h"
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The order of what one client asks of one lock.
-#include "etcd/etcd_doors.h"
+#include "etcd/doors.h"
 
 #include <gtest/gtest.h>
 

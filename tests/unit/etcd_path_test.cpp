@@ -1,5 +1,5 @@
 // Keys and values of the etcd store.
-#include "etcd/etcd_path.h"
+#include "etcd/path.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a reading of a lock's keys proves.
-#include "etcd/etcd_queue.h"
+#include "etcd/queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Answers that come when they are not expected any more, and leases that have no keys.
-#include "etcd/etcd_watches.h"
+#include "etcd/watches.h"
 #include "fake_etcd_client.h"
 #include "fake_etcd_leases.h"
 

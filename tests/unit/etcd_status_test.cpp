@@ -1,5 +1,5 @@
 // What answers of etcd mean.
-#include "etcd/etcd_status.h"
+#include "etcd/status.h"
 
 #include <gtest/gtest.h>
 

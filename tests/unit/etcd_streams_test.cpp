@@ -1,5 +1,5 @@
 // Watches when their streams break, are refused, or fall silent.
-#include "etcd/etcd_watches.h"
+#include "etcd/watches.h"
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "etcd/etcd_wall_clock.h"
+#include "etcd/wall_clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Watches of single keys on shared streams.
-#include "etcd/etcd_watches.h"
+#include "etcd/watches.h"
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>

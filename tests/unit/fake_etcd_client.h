@@ -1,8 +1,8 @@
 // One client's EtcdSession on the fake cluster, asked the way the engine asks.
 #pragma once
 
-#include "common/lock_name.h"
-#include "etcd/etcd_session.h"
+#include "common/seam/lock_name.h"
+#include "etcd/session.h"
 #include "fake_etcd_wire.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The leases of one session on the fake etcd.
 #pragma once
 
-#include "etcd/etcd_leases.h"
+#include "etcd/leases.h"
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // One process on the fake etcd: the real engine over the real session, and who judges its holds.
 #pragma once
 
-#include "common/engine.h"
+#include "common/client/engine.h"
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include "fakes/fake_zk_tree.h"
 #include "manual_loop.h"
-#include "zk/zk_line.h"
+#include "zk/line.h"
 
 #include <chrono>
 #include <cstdint>

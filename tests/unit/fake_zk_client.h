@@ -1,9 +1,9 @@
 // One client's ZkSession on the fake ensemble, asked the way the engine asks.
 #pragma once
 
-#include "common/lock_name.h"
+#include "common/seam/lock_name.h"
 #include "fake_zk.h"
-#include "zk/zk_session.h"
+#include "zk/session.h"
 
 #include <gtest/gtest.h>
 

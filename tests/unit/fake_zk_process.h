@@ -1,7 +1,7 @@
 // One client as its process has it: the real engine over the real session, on the fake ensemble.
 #pragma once
 
-#include "common/engine.h"
+#include "common/client/engine.h"
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>

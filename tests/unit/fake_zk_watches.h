@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fake_zk.h"
-#include "zk/zk_watches.h"
+#include "zk/watches.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // One lock's queue over several files, seen by several clients at once.
-#include "common/lock_name.h"
-#include "file/file_sweep.h"
+#include "common/seam/lock_name.h"
+#include "file/sweep.h"
 #include "file/lock_queue.h"
 #include "support/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // The rules of queue files and their generations.
-#include "common/lock_name.h"
+#include "common/seam/lock_name.h"
 #include "file/lock_queue.h"
 #include "support/temp_dir.h"
 

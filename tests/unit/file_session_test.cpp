@@ -1,8 +1,8 @@
 // The session of the file store, asked directly.
 #include <baton/client.h>
 
-#include "common/lock_name.h"
-#include "file/file_backend.h"
+#include "common/seam/lock_name.h"
+#include "file/backend.h"
 #include "support/eventually.h"
 #include "support/temp_dir.h"
 

@@ -2,7 +2,7 @@
 // pthread_atfork handler. Each child is bounded and killed by its own process id.
 #include <baton/baton.h>
 
-#include "common/fork_guard.h"
+#include "common/base/fork_guard.h"
 #include "support/sanitized.h"
 #include "support/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // The two deadlines of the contract, by the number.
-#include "common/lease.h"
+#include "common/seam/lease.h"
 
 #include <gtest/gtest.h>
 

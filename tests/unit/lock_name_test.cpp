@@ -1,4 +1,4 @@
-#include "common/lock_name.h"
+#include "common/seam/lock_name.h"
 
 #include <baton/name.h>
 #include <gtest/gtest.h>

@@ -2,9 +2,9 @@
 #include <baton/baton.h>
 #include <baton/testing.h>
 
-#include "common/hold.h"
-#include "common/lock_name.h"
-#include "common/loss_thread.h"
+#include "common/client/hold.h"
+#include "common/seam/lock_name.h"
+#include "common/client/loss_thread.h"
 #include "support/eventually.h"
 #include "support/log_capture.h"
 

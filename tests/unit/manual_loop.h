@@ -1,7 +1,7 @@
 // A Loop on virtual time that does nothing by itself.
 #pragma once
 
-#include "common/loop.h"
+#include "common/base/loop.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/queue_rule.h"
+#include "common/recipe/queue_rule.h"
 
 #include <gtest/gtest.h>
 

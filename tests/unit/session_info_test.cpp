@@ -1,9 +1,9 @@
 // Client::session(): an answer, or an error that says that there is none.
 #include <baton/baton.h>
 
-#include "common/client_impl.h"
+#include "common/client/client_impl.h"
 #include "support/temp_dir.h"
-#include "file/file_backend.h"
+#include "file/backend.h"
 
 #include <gtest/gtest.h>
 

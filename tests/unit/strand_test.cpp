@@ -1,9 +1,9 @@
 // Strand alone: what a calling thread does, and what it leaves to the loop's thread. By counts, not
 // by time.
-#include "common/strand.h"
+#include "common/base/strand.h"
 
-#include "common/clock.h"
-#include "common/thread_loop.h"
+#include "common/base/clock.h"
+#include "common/base/thread_loop.h"
 #include "support/eventually.h"
 #include "support/sanitized.h"
 

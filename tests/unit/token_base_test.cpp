@@ -1,10 +1,10 @@
 // The token base: its record, its sum with a token, and how an engine checks it with each session.
-#include "common/token_base.h"
+#include "common/seam/token_base.h"
 
-#include "common/client_impl.h"
-#include "common/engine.h"
-#include "common/lock_name.h"
-#include "common/thread_loop.h"
+#include "common/client/client_impl.h"
+#include "common/client/engine.h"
+#include "common/seam/lock_name.h"
+#include "common/base/thread_loop.h"
 #include "manual_loop.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "common/url.h"
+#include "common/seam/url.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "zk/zk_heartbeat.h"
+#include "zk/heartbeat.h"
 
 #include "fake_zk.h"
-#include "zk/zk_lister.h"
+#include "zk/lister.h"
 
 #include <gtest/gtest.h>
 #include <zookeeper/zookeeper.h>

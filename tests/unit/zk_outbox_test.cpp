@@ -1,4 +1,4 @@
-#include "zk/zk_outbox.h"
+#include "zk/outbox.h"
 
 #include "fake_zk.h"
 

@@ -1,6 +1,6 @@
-#include "zk/zk_path.h"
+#include "zk/path.h"
 
-#include "common/queue_rule.h"
+#include "common/recipe/queue_rule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Servers that accept connections and stay silent.
-#include "zk/zk_scout.h"
+#include "zk/scout.h"
 
-#include "common/thread_loop.h"
-#include "common/unique_fd.h"
+#include "common/base/thread_loop.h"
+#include "common/base/unique_fd.h"
 #include "support/boot_clock.h"
 #include "support/ports.h"
 #include "support/proxy.h"

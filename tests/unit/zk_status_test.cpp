@@ -1,7 +1,7 @@
-#include "zk/zk_status.h"
+#include "zk/status.h"
 
-#include "common/secret.h"
-#include "common/session.h"
+#include "common/base/secret.h"
+#include "common/seam/session.h"
 #include "support/temp_dir.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,104 @@
+// Outcomes that go to handlers and coroutines of users.
+#pragma once
+
+#include <baton/mutex.h>
+
+#include "common/client/callback_thread.h"
+#include "common/client/engine.h"
+#include "common/base/log.h"
+#include "common/client/pending_grants.h"
+
+#include <atomic>
+#include <chrono>
+#include <coroutine>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace baton::internal {
+
+// Runs users' code: on the program's executor, or on a thread of the client. Outlives the client as
+// long as handlers are under way.
+class UserCode {
+ public:
+  using Executor = std::function<void(std::function<void()>)>;
+  UserCode(Executor executor, LogFunction log);
+  void post(Task task);         // through the executor, if there is one
+  void post_direct(Task task);  // on the client's own thread
+  // The same as post() for the outcome of a call that was made after close(): stop() does not wait
+  // for it. Paced: a handler that calls again on every error would keep a processor busy.
+  void post_after_close(Task task);
+  // How many calls of the program's code have not ended within `wait`.
+  std::size_t stop(std::chrono::milliseconds wait) noexcept { return thread_.stop(wait); }
+  bool on_thread() const noexcept { return thread_.on_thread(); }
+  PendingGrants& grants() noexcept { return *grants_; }
+  bool has_executor() const noexcept { return executor_ != nullptr; }  // of the program
+
+ private:
+  Task through_executor(Task task);
+
+  const Executor executor_;
+  const LogFunction log_;
+  const std::shared_ptr<PendingGrants> grants_ = std::make_shared<PendingGrants>();
+  std::atomic<int> after_close_{0};  // calls made after close()
+  CallbackThread thread_;
+};
+
+// Hands the outcome to a handler, exactly once.
+class AsyncSink final : public AttemptSink {
+ public:
+  // granted: called on the strand with each lock that goes to the handler.
+  AsyncSink(std::unique_ptr<HandlerBase> handler, std::shared_ptr<UserCode> user_code,
+            std::function<void()> granted) noexcept
+      : handler_(std::move(handler)),
+        user_code_(std::move(user_code)),
+        granted_(std::move(granted)) {}
+  bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override;
+  // The client is closed: the same through UserCode::post_after_close().
+  void offer_after_close(const Error& error);
+  // In a fork of the process there is no thread to call it on: here and now.
+  void offer_here(const Error& error);
+
+ private:
+  std::unique_ptr<HandlerBase> handler_;
+  std::shared_ptr<UserCode> user_code_;
+  std::function<void()> granted_;
+};
+
+class MutexImpl;
+
+// Behind AcquireAwaitable. Exactly one side may touch the coroutine's frame: the thread that
+// resumes it, or the thread that destroys it. `turn_` decides, under `guard_`:
+//   waiting -> resuming   finish() has won and calls resume(); only it may touch the frame
+//   waiting -> destroyed  abandon() has won; finish() never touches the frame
+//   resuming -> resumed   the resumed coroutine has taken the result
+// abandon() in `resuming` on another thread means that destroy() and resume() overlap. (On the
+// resuming thread it is an awaitable that wraps ours and has thrown before it took the result.)
+// Neither side can be held back any more: destroy() has changed the frame before a destructor of
+// ours runs, and resume() may already read it. So the program ends before the frame is freed.
+class CoAttempt : public std::enable_shared_from_this<CoAttempt> {
+ public:
+  CoAttempt(std::shared_ptr<MutexImpl> mutex, const AcquireOptions& options)
+      : mutex_(std::move(mutex)), options_(options) {}
+  void start(std::coroutine_handle<> waiter);
+  Lock take();
+  void abandon() noexcept;  // the awaitable is being destroyed, perhaps with its coroutine
+
+ private:
+  enum class Turn { idle, waiting, resuming, resumed, destroyed };
+  void finish(Result<Lock> result);
+
+  std::shared_ptr<MutexImpl> mutex_;
+  AcquireOptions options_;
+  std::mutex guard_;  // guards everything below
+  Turn turn_ = Turn::idle;
+  std::thread::id resumer_;  // set in `resuming`
+  std::coroutine_handle<> waiter_;
+  std::shared_ptr<Attempt> attempt_;  // null: not started, or settled
+  std::optional<Result<Lock>> result_;
+};
+
+}  // namespace baton::internal

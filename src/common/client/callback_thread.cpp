@@ -1,0 +1,148 @@
+#include "common/client/callback_thread.h"
+
+#include "common/client/handler_scope.h"
+#include "common/base/signal_shield.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+// Not std::thread::get_id(): stop() detaches the thread while others ask.
+thread_local const void* current_callback_thread = nullptr;
+}  // namespace
+
+struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::State> {
+  using Steady = std::chrono::steady_clock;
+  explicit State(LogFunction l) : log(std::move(l)) {}
+
+  // Tasks come first, in order; then late tasks that are due. `stopping` ends the thread when there
+  // is neither.
+  void loop() {
+    current_callback_thread = this;
+    std::unique_lock guard(mutex);
+    for (;;) {
+      const auto now = Steady::now();
+      if (!tasks.empty()) {
+        Task task = std::move(tasks.front());
+        tasks.pop_front();
+        run(guard, std::move(task), running);
+      } else if (!late.empty() && late.begin()->first <= now) {
+        Task task = std::move(late.begin()->second);
+        late.erase(late.begin());
+        run(guard, std::move(task), running_late);
+      } else if (!late.empty()) {
+        changed.wait_until(guard, late.begin()->first);
+      } else if (stopping) {
+        break;
+      } else {
+        changed.wait(guard);
+      }
+    }
+    finished = true;
+    changed.notify_all();
+  }
+
+  void run(std::unique_lock<std::mutex>& guard, Task task, bool& mark) {
+    mark = true;
+    guard.unlock();
+    call(std::move(task));
+    guard.lock();
+    mark = false;
+    changed.notify_all();
+  }
+
+  // The mutex is held. After stop() the thread may have ended: a handler must be called once all
+  // the same, and never inside this call.
+  void wake() {
+    changed.notify_all();
+    if (!finished) return;
+    const SignalShield shield;
+    finished = false;
+    try {
+      std::thread([self = shared_from_this()] { self->loop(); }).detach();
+    } catch (const std::exception& e) {
+      finished = true;
+      log(LogLevel::error, std::string("cannot start a thread for handlers: ") + e.what());
+    }
+  }
+
+  void call(Task task) noexcept {
+    const HandlerScope scope;
+    try {
+      task();
+      task = nullptr;  // its destructor is user code too
+    } catch (const std::exception& e) {
+      log(LogLevel::error, std::string("a handler threw: ") + e.what());
+    } catch (...) {
+      log(LogLevel::error, "a handler threw something that is no std::exception");
+    }
+  }
+
+  LogFunction log;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Task> tasks;
+  std::multimap<Steady::time_point, Task> late;
+  bool running = false;       // one of `tasks`
+  bool running_late = false;  // one of `late`
+  bool stopping = false;
+  bool finished = false;
+};
+
+CallbackThread::CallbackThread(LogFunction log) : state_(std::make_shared<State>(std::move(log))) {
+  const SignalShield shield;
+  thread_ = std::thread([state = state_] { state->loop(); });
+}
+
+bool CallbackThread::on_thread() const noexcept { return current_callback_thread == state_.get(); }
+
+CallbackThread::~CallbackThread() { stop(std::chrono::milliseconds(0)); }
+
+void CallbackThread::post(Task task) {
+  const std::lock_guard guard(state_->mutex);
+  state_->tasks.push_back(std::move(task));
+  state_->wake();
+}
+
+void CallbackThread::post_late(Task task, std::chrono::milliseconds delay) {
+  const std::lock_guard guard(state_->mutex);
+  state_->late.emplace(State::Steady::now() + delay, std::move(task));
+  state_->wake();
+}
+
+std::size_t CallbackThread::stop(std::chrono::milliseconds wait) noexcept {
+  State& s = *state_;
+  std::size_t left = 0;
+  bool finished = false;
+  {
+    std::unique_lock guard(s.mutex);
+    s.stopping = true;
+    s.changed.notify_all();
+    if (!on_thread()) {
+      // Late tasks may follow each other without end: they are not waited for.
+      s.changed.wait_for(guard, wait, [&s] {
+        const bool drained = s.tasks.empty() && !s.running;
+        return s.finished || (drained && (s.running_late || !s.late.empty()));
+      });
+    }
+    finished = s.finished;
+    left = s.tasks.size() + (s.running ? 1 : 0);
+  }
+  if (!thread_.joinable()) return left;
+  if (finished) {
+    thread_.join();
+  } else {
+    thread_.detach();  // a handler that blocks must not block close()
+  }
+  return left;
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,349 @@
+#include "common/client/client_impl.h"
+
+#include "common/client/async.h"
+#include "common/base/fork_guard.h"
+#include "common/client/handler_scope.h"
+#include "common/seam/lock_name.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A thread's number in this process, never used again (pthread_self and gettid are).
+std::uint64_t thread_serial() noexcept {
+  static std::atomic<std::uint64_t> next{1};
+  thread_local const std::uint64_t serial = next.fetch_add(1, std::memory_order_relaxed);
+  return serial;
+}
+
+class BlockingSink final : public AttemptSink {
+ public:
+  bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override {
+    return box_.put(std::move(outcome));
+  }
+  std::optional<Result<std::shared_ptr<Hold>>> wait_until(Time until, const Clock& clock) {
+    return box_.wait_until(until, clock);
+  }
+
+ private:
+  Mailbox<std::shared_ptr<Hold>> box_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> backend,
+                                                     ClientOptions options,
+                                                     std::shared_ptr<LogQueue> log,
+                                                     std::uint64_t token_base) {
+  const auto timeout = options.connect_timeout;
+  // In a fork nothing may be destroyed: mutexes may be locked, threads are gone. So it is leaked.
+  std::shared_ptr<ClientImpl> client(
+      new ClientImpl(std::move(backend), std::move(options), std::move(log), token_base),
+      [](ClientImpl* impl) {
+        if (!impl->forked()) delete impl;  // NOLINT
+      });
+  const Time until = saturating_add_ms(BootClock::now(), timeout);
+  const auto opened = client->ask<Done>(
+      "connect", timeout, [](Engine& engine, Answer<Done> done) { engine.open(std::move(done)); });
+  if (!opened) {
+    std::string text = opened.error().what();
+    if (opened.error().errc() == Errc::timeout) {
+      const auto trouble = client->ask<std::string>(
+          "connect", milliseconds(100),
+          [](Engine& engine, Answer<std::string> answer) { answer(engine.trouble()); });
+      if (trouble && !trouble->empty()) text += ": " + *trouble;
+    }
+    // A session that was being checked says goodbye if the time allows. It has no entries, and ends
+    // by its timeout at the latest.
+    const auto left = std::chrono::duration_cast<milliseconds>(until - BootClock::now());
+    client->close_within(std::max(left, milliseconds(30)));
+    if (opened.error().errc() != Errc::timeout) return opened.error();
+    return Error(Errc::connection_failed, text);
+  }
+  return client;
+}
+
+ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
+                       std::shared_ptr<LogQueue> log, std::uint64_t token_base)
+    : generation_(fork_generation()),
+      options_(std::move(options)),
+      token_base_(token_base),
+      log_queue_(std::move(log)),
+      log_(log_to(log_queue_)),
+      backend_(std::move(backend)),
+      loop_(backend_->loop()),
+      user_code_(std::make_shared<UserCode>(options_.executor, log_)),
+      metrics_(std::make_shared<MetricsQueue>(options_.metrics, log_)),
+      loss_(
+          loop_.clock(), log_,
+          [this](std::shared_ptr<Hold> hold) {
+            // Kept by its deadline, on a thread of its own; the ticket goes from the loop.
+            loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+          },
+          loop_.may_oversleep() ? std::function<void()>([this] { loop_.nudge(); }) : nullptr),
+      engine_(*backend_, *this, log_, std::random_device{}(), token_base_) {
+  loop_.clock().add_listener(this);
+}
+
+ClientImpl::~ClientImpl() { close(); }
+
+bool ClientImpl::forked() const noexcept { return generation_ != fork_generation(); }
+
+Error ClientImpl::gone_error(const std::string& what) const {
+  if (forked()) {
+    return {Errc::forked, what +
+                              ": this process is a fork of the one that opened the client; open "
+                              "a client of its own"};
+  }
+  return {Errc::closed, what + " on " + backend_->where() + ": the client is closed"};
+}
+
+void ClientImpl::metric(const MetricEvent& event, const LockName* lock) {
+  if (!options_.metrics) return;
+  metrics_->post(*user_code_, event, lock ? lock->text() : std::string());
+}
+
+// ---- handle-style
+
+std::shared_ptr<Attempt> ClientImpl::make_attempt(const LockName& name,
+                                                  const AcquireOptions& options,
+                                                  std::shared_ptr<AttemptSink> sink) {
+  const bool once = options.timeout && options.timeout->count() == 0;
+  auto attempt = std::make_shared<Attempt>(name, once, std::move(sink));
+  attempt->started = loop_.now();
+  if (once) {
+    attempt->deadline = saturating_add_ms(attempt->started, options_.connect_timeout);
+    attempt->late = Errc::connection_failed;
+  } else if (options.timeout) {
+    attempt->deadline = saturating_add_ms(attempt->started, *options.timeout);
+  }
+  if (options.stop.stop_possible()) {
+    attempt->on_stop.emplace(options.stop,
+                             [client = weak_from_this(), weak = std::weak_ptr<Attempt>(attempt)] {
+                               const auto self = client.lock();
+                               const auto cancelled = weak.lock();
+                               // post, never run: this may be inside the very callback that
+                               // give_up() destroys.
+                               if (self && cancelled) self->cancel(cancelled);
+                             });
+  }
+  return attempt;
+}
+
+void ClientImpl::start(const std::shared_ptr<Attempt>& attempt) {
+  // Dropped by a loop that has stopped in the meantime: the caller must hear of it all the same.
+  struct Starter {
+    Starter(Engine* e, std::shared_ptr<Attempt> a) : engine(e), attempt(std::move(a)) {}
+    Starter(Starter&&) noexcept = default;
+    Starter& operator=(Starter&&) = delete;
+    ~Starter() {
+      if (attempt == nullptr) return;
+      if (const auto sink = std::exchange(attempt->sink, nullptr)) {
+        sink->offer(Error(Errc::closed, "acquire \"" + attempt->name.text() +
+                                            "\": the client was closed meanwhile"));
+      }
+    }
+    void operator()() { engine->start(std::exchange(attempt, nullptr)); }
+    Engine* engine;
+    std::shared_ptr<Attempt> attempt;
+  };
+  loop_.run(Starter(&engine_, attempt));
+}
+
+Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& options,
+                                 bool may_deadlock) {
+  if (auto refused = refused_call(name, options)) return *std::move(refused);
+  if (forked() || closed()) return gone_error("acquire \"" + name.text() + "\"");
+  // milliseconds::max() means no limit, too.
+  const bool untimed = !options.timeout || *options.timeout == milliseconds::max();
+  if (untimed && user_code_->on_thread()) {
+    return Error(Errc::would_deadlock,
+                 "acquire \"" + name.text() + "\" on " + backend_->where() +
+                     ": refused on the client's callback thread, because handlers that hold locks "
+                     "may be queued behind this one; use acquire_async() or co_acquire(), or set a "
+                     "timeout");
+  }
+  if (!options.timeout && !may_deadlock) {
+    const auto mine = thread_hold(name);
+    if (mine && mine->valid()) {
+      return Error(Errc::would_deadlock, "acquire \"" + name.text() +
+                                             "\": this thread holds it by lock(), so a handle "
+                                             "without timeout would wait for ever");
+    }
+  }
+  auto sink = std::make_shared<BlockingSink>();
+  const auto attempt = make_attempt(name, options, sink);
+  start(attempt);
+  // The loop's own timer is the rule; this is the net below it, should the loop be stuck.
+  auto outcome =
+      sink->wait_until(saturating_add(attempt->deadline, milliseconds(20)), loop_.clock());
+  if (!outcome) {
+    loop_.post([this, attempt] { engine_.give_up(attempt, attempt->late); });
+    return Error(attempt->late, "acquire \"" + name.text() + "\" on " + backend_->where() +
+                                    ": not in time; the client is busy");
+  }
+  if (!*outcome) return outcome->error();
+  return LockMaker::make(std::move(**outcome));
+}
+
+// ---- std-style
+
+std::shared_ptr<Hold> ClientImpl::thread_hold(const LockName& name) const {
+  const std::lock_guard guard(threads_mutex_);
+  const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
+  return mine == threads_.end() ? nullptr : mine->second.hold;
+}
+
+bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> timeout) {
+  if (forked()) throw gone_error("lock \"" + name.text() + "\"");
+  if (HandlerScope::inside()) {
+    throw Error(Errc::would_deadlock,
+                "lock \"" + name.text() +
+                    "\": refused inside a handler or a resumed coroutine, because a hold by lock() "
+                    "belongs to the thread, and handlers share threads; use acquire_for() or "
+                    "co_acquire(), whose Lock belongs to the caller");
+  }
+  const ThreadKey key(name.text(), thread_serial());
+  {
+    const std::lock_guard guard(threads_mutex_);
+    if (const auto mine = threads_.find(key); mine != threads_.end()) {
+      if (!mine->second.hold->valid()) {
+        throw Error(Errc::lock_lost,
+                    "lock \"" + name.text() + "\": this thread's hold with token " +
+                        std::to_string(mine->second.hold->token()) + " was lost (" +
+                        mine->second.hold->lost_reason().message() + "); unlock it first");
+      }
+      ++mine->second.count;
+      return true;
+    }
+  }
+  auto lock = acquire(name, {timeout, {}}, true);
+  if (!lock) {
+    if (lock.error().errc() == Errc::timeout && timeout) return false;
+    throw lock.error();
+  }
+  const std::lock_guard guard(threads_mutex_);
+  auto hold = LockMaker::hold(*lock);
+  threads_.emplace(key, ThreadHold{std::move(lock).value(), std::move(hold), 1});
+  return true;
+}
+
+void ClientImpl::unlock_thread(const LockName& name) noexcept {
+  if (forked()) return;  // the hold is the parent's; the mutex may be locked for ever
+  Lock released;
+  bool held = false;
+  {
+    const std::lock_guard guard(threads_mutex_);
+    const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
+    if (mine != threads_.end()) {
+      held = true;
+      if (--mine->second.count == 0) {
+        released = std::move(mine->second.lock);
+        threads_.erase(mine);
+      }
+    }
+  }
+  if (held) return;
+  // Queued: the program's log function must not run inside unlock().
+  log_queue_->write(LogLevel::error, "unlock \"" + name.text() +
+                                         "\": this thread does not hold it; call unlock() once for "
+                                         "each lock(), on the same thread");
+}
+
+// ---- what Locks ask for
+
+void ClientImpl::hold_released(std::shared_ptr<Hold> hold) noexcept {
+  if (forked() || closed()) return;
+  loop_.run([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+}
+
+void ClientImpl::release_and_wait(std::shared_ptr<Hold> hold, milliseconds timeout) {
+  const std::string what = "release \"" + hold->name().text() + "\"";
+  auto done = ask<Done>(what, timeout, [hold](Engine& engine, Answer<Done> answer) {
+    engine.drop(hold, std::move(answer));
+  });
+  if (!done) throw done.error();
+}
+
+void ClientImpl::verify_and_wait(std::shared_ptr<Hold> hold, milliseconds timeout) {
+  const std::string what = "verify \"" + hold->name().text() + "\"";
+  const Time until = saturating_add_ms(loop_.now(), timeout);
+  auto ours = ask<bool>(what, timeout, [hold, until](Engine& engine, Answer<bool> answer) {
+    if (engine.session() != nullptr) engine.session()->wanted_until(until);
+    engine.verify(hold, std::move(answer));
+  });
+  if (!ours && hold->valid()) throw ours.error();
+  if (!ours || !*ours || !hold->valid()) {
+    throw Error(Errc::lock_lost, what + " on " + backend_->where() +
+                                     ": the lock is no longer ours (" +
+                                     hold->lost_reason().message() + ")");
+  }
+}
+
+SessionInfo ClientImpl::info() {
+  auto info =
+      ask<SessionInfo>("session", milliseconds(1000),
+                       [](Engine& engine, Answer<SessionInfo> answer) { answer(engine.info()); });
+  if (info) return std::move(info).value();
+  const Errc why = info.error().errc();
+  if (why == Errc::closed || why == Errc::forked) return {};  // the state says it
+  if (why != Errc::timeout) throw info.error();
+  throw Error(Errc::timeout, "session of " + backend_->where() +
+                                 ": the client is busy and gave no answer within 1 s; ask again");
+}
+
+void ClientImpl::close_within(milliseconds goodbye) noexcept {
+  if (forked()) return;
+  const auto closing = closing_;
+  if (closed_.exchange(true, std::memory_order_acq_rel)) {
+    // The first one is still at it, perhaps, and we may be the last who keeps it alive. On threads
+    // of ours it may be waiting for us.
+    if (user_code_->on_thread() || loss_.on_thread()) return;
+    std::unique_lock guard(closing->mutex);
+    closing->changed.wait_for(guard, milliseconds(4900), [&] { return closing->done; });
+    return;
+  }
+  const auto self = weak_from_this().lock();  // null in the destructor
+  const Time until = BootClock::now() + milliseconds(4500);
+  const auto left = [until](milliseconds most) {
+    const auto rest = std::chrono::duration_cast<milliseconds>(until - BootClock::now());
+    return std::clamp(rest, milliseconds(0), most);
+  };
+  loop_.clock().remove_listener(this);
+  auto bye = std::make_shared<Mailbox<Done>>();
+  // On the loop's thread: with thousands of waiters it is long, and callers may still be at work.
+  loop_.post(
+      [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
+  // Real time also on a virtual clock, which nobody may move while we close.
+  const auto patience =
+      std::clamp(goodbye, milliseconds(0), milliseconds(loop_.clock().real() ? 3000 : 200));
+  bye->wait_until(BootClock::now() + patience, real_clock());
+  backend_->stop();
+  engine_.abandon();  // whatever the loop did not get to
+  const std::size_t running = user_code_->stop(left(milliseconds(4500)));
+  metrics_->close();
+  if (running > 0 && !user_code_->on_thread()) {
+    log_(LogLevel::warning,
+         "close: a handler has not returned yet; it goes on, and " + std::to_string(running - 1) +
+             " queued calls of handlers run after it, without a valid lock. Keep what "
+             "they use alive, and make handlers return within 5 s");
+  }
+  loss_.stop(left(milliseconds(4500)));
+  // Also when nothing is left of the time: the warnings above are written last, and the program may
+  // end right after this.
+  log_queue_->flush(std::max(left(milliseconds(1000)), milliseconds(200)));
+  const std::lock_guard guard(closing->mutex);
+  closing->done = true;
+  closing->changed.notify_all();
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,260 @@
+// Attempts; engine_session.cpp has sessions, engine_holds.cpp the rest.
+#include "common/client/engine.h"
+
+#include "common/base/mutant.h"
+#include "common/seam/token_base.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+using std::chrono::milliseconds;
+
+std::string seconds_text(Nanos d) {
+  const auto tenths = std::chrono::duration_cast<milliseconds>(d).count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+}  // namespace
+
+Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
+               std::uint64_t token_base)
+    : loop_(backend.loop()),
+      backend_(backend),
+      host_(host),
+      log_(std::move(log)),
+      random_(seed),
+      token_base_(token_base),
+      alive_(std::make_shared<bool>(true)) {}
+
+Engine::~Engine() { *alive_ = false; }
+
+Nonce Engine::fresh_nonce() {
+  if (mutant(Mutant::shared_nonce)) return Nonce{1};
+  return Nonce{next_nonce_++};
+}
+
+bool Engine::lease_ok() const {
+  const auto lease = session_->lease();
+  return !lease->ended() && loop_.now() < lease->deadline();
+}
+
+std::chrono::nanoseconds Engine::backoff(int failures) {
+  // 50 ms, doubling to 5 s, with jitter of a half: many clients must not come back in step.
+  const auto base = std::min<std::int64_t>(50LL << std::min(failures, 7), 5000);
+  std::uniform_int_distribution<std::int64_t> jitter(base * 500'000, base * 1'000'000);
+  return Nanos(jitter(random_));
+}
+
+// ---- attempts
+
+void Engine::start(const std::shared_ptr<Attempt>& attempt) {
+  if (attempt->machine.done()) return;  // cancelled before it began
+  attempt->id = next_attempt_++;
+  attempts_.emplace(attempt->id, attempt);
+  if (closing_) {
+    give_up(attempt, Errc::closed);
+    return;
+  }
+  attempt->deadline_timer =
+      loop_.at(attempt->deadline, [this, attempt] { give_up(attempt, attempt->late); });
+  if (session_ != nullptr) carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
+}
+
+void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
+  const char* what = why == Errc::timeout     ? "not in time"
+                     : why == Errc::cancelled ? "cancelled by the caller"
+                     : why == Errc::closed    ? "the client was closed"
+                                              : "the store could not be reached in time";
+  if (attempt->id == 0) {  // before start(): remember it
+    attempt->machine.on_give_up(Error(why, what));
+    if (const auto sink = std::exchange(attempt->sink, nullptr)) {
+      sink->offer(describe(*attempt, {why, what}));
+    }
+    return;
+  }
+  carry_out(attempt, attempt->machine.on_give_up(Error(why, what)));
+}
+
+Error Engine::describe(const Attempt& attempt, const Error& error) const {
+  std::string text =
+      "acquire \"" + attempt.name.text() + "\" on " + backend_.where() + ": " + error.what();
+  // One attempt did not wait; there is no "after" to tell.
+  if (attempt.started != Time{} && attempt.late == Errc::timeout) {
+    text += " after " + seconds_text(loop_.now() - attempt.started);
+  }
+  if (attempt.rank != 0) {
+    text += " behind " + std::to_string(attempt.machine.ahead()) + " others";
+  }
+  if (session_ == nullptr && !trouble_.empty()) text += "; no session: " + trouble_;
+  if (!attempt.trouble.empty()) text += "; last trouble: " + attempt.trouble;
+  return {error.errc(), text + "; no entry of ours stays in the queue"};
+}
+
+void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions) {
+  // Described now, while it is known how many stood ahead.
+  if (actions.fail) actions.fail = describe(*attempt, *actions.fail);
+  if (actions.withdraw) {
+    clear_waiting(attempt);
+    by_nonce_.erase(*actions.withdraw);
+    withdraw(attempt->name, *actions.withdraw, nullptr);
+  }
+  if (actions.peek) {
+    const auto request = ++attempt->request;
+    session_->peek(attempt->name, [this, attempt, request](const Result<bool>& busy) {
+      if (attempt->request != request) return;
+      if (!busy) attempt->trouble = busy.error().what();
+      carry_out(attempt, attempt->machine.on_peeked(busy));
+    });
+  }
+  if (actions.join || actions.look) join_or_look(attempt, actions.join);
+  if (actions.watch) {
+    watch_own(attempt->name, attempt->machine.own());
+    set_waiting(attempt, attempt->machine.own().rank);
+    session_->unwatch(attempt->predecessor_watch);
+    const auto request = attempt->request;
+    attempt->predecessor_watch =
+        session_->watch(attempt->name, *actions.watch, {attempt->machine.nonce(), false},
+                        [this, attempt, request](WatchEvent event) {
+                          if (attempt->request != request || session_ == nullptr) return;
+                          attempt->predecessor_watch = WatchId::none;
+                          carry_out(attempt, attempt->machine.on_predecessor(event, lease_ok()));
+                        });
+  }
+  if (actions.pause) pause(attempt);
+  if (actions.grant) grant(attempt);
+  if (actions.fail) settle(attempt, *std::move(actions.fail));
+}
+
+void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join) {
+  const auto request = ++attempt->request;
+  const Nonce nonce = attempt->machine.nonce();
+  by_nonce_[nonce] = attempt;
+  auto answer = [this, attempt, request, join](Result<Standing> standing) {
+    if (attempt->request != request || session_ == nullptr) return;
+    // From here on the token is the one that users see.
+    const auto token = add_token_base(token_base_, standing ? standing->token : 0);
+    if (standing && token) standing->token = *token;
+    if (standing && !token) standing = token.error();
+    if (standing) {
+      attempt->failures = 0;
+    } else {
+      attempt->trouble = standing.error().what();
+    }
+    auto& machine = attempt->machine;
+    carry_out(attempt, join ? machine.on_joined(standing, fresh_nonce(), lease_ok())
+                            : machine.on_looked(standing, fresh_nonce(), lease_ok()));
+  };
+  if (join) {
+    session_->join(attempt->name, nonce, std::move(answer));
+  } else {
+    session_->look(attempt->name, nonce, std::move(answer));
+  }
+}
+
+void Engine::pause(const std::shared_ptr<Attempt>& attempt) {
+  attempt->pause_timer = loop_.at(loop_.now() + backoff(attempt->failures++), [this, attempt] {
+    if (session_ != nullptr) carry_out(attempt, attempt->machine.on_pause_over());
+  });
+}
+
+void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
+  const auto& machine = attempt->machine;
+  auto hold = std::make_shared<Hold>(Hold::Parts{attempt->name, machine.nonce(), machine.token(),
+                                                 &loop_.clock(), session_->lease(), machine.sign(),
+                                                 host_.keeper(), loop_.now()});
+  holds_.emplace(hold->nonce(), hold);
+  groups_[attempt->name].holds.push_back(hold->nonce());
+  by_nonce_.erase(hold->nonce());
+  watch_own(attempt->name, machine.own(), true);
+  host_.metric({MetricEvent::Kind::acquired, {}, hold->token(), loop_.now() - attempt->started},
+               &attempt->name);
+  host_.hold_granted(hold);
+  settle(attempt, hold);
+}
+
+void Engine::settle(const std::shared_ptr<Attempt>& attempt,
+                    Result<std::shared_ptr<Hold>> outcome) {
+  clear_waiting(attempt);
+  attempts_.erase(attempt->id);
+  ++attempt->request;
+  loop_.cancel(attempt->deadline_timer);
+  loop_.cancel(attempt->pause_timer);
+  if (session_ != nullptr) session_->unwatch(attempt->predecessor_watch);
+  if (const auto mine = by_nonce_.find(attempt->machine.nonce());
+      mine != by_nonce_.end() && mine->second == attempt) {
+    by_nonce_.erase(mine);
+  }
+  if (groups_.contains(attempt->name)) {
+    arm_backstop(attempt->name, groups_[attempt->name]);
+    drop_empty_group(attempt->name);
+  }
+  if (!outcome) {
+    const Errc code = outcome.error().errc();
+    if (code == Errc::timeout || code == Errc::cancelled) {
+      host_.metric(
+          {code == Errc::timeout ? MetricEvent::Kind::timed_out : MetricEvent::Kind::cancelled,
+           {},
+           0,
+           loop_.now() - attempt->started},
+          &attempt->name);
+    }
+  }
+  attempt->on_stop.reset();
+  const std::shared_ptr<Hold> hold = outcome ? *outcome : nullptr;
+  const auto sink = std::exchange(attempt->sink, nullptr);
+  if (sink == nullptr || sink->offer(std::move(outcome)) || hold == nullptr) return;
+  // Granted to somebody who has left in the meantime.
+  if (hold->become_released()) drop(hold, nullptr);
+}
+
+void Engine::close(Answer<Done> answer) {
+  closing_ = true;
+  loop_.cancel(open_timer_);
+  const Error closed(Errc::closed, "the client was closed");
+  answer_askers(&closed);
+  const auto attempts = attempts_;
+  for (const auto& [id, attempt] : attempts) give_up(attempt, Errc::closed);
+  const auto holds = holds_;
+  for (const auto& [nonce, hold] : holds) lose(hold, Errc::closed);
+  if (session_ == nullptr && newcomer_ == nullptr) {
+    answer(Done{});
+    return;
+  }
+  closed_ = std::move(answer);
+  if (session_ == nullptr) {
+    if (!dismissed_) dismiss_newcomer();
+    return;
+  }
+  session_->close([this](Result<Done> result) {
+    if (session_ != nullptr) session_->lease()->end();
+    auto jobs = std::exchange(jobs_, {});
+    for (auto& [nonce, job] : jobs) {
+      loop_.cancel(job.timer);
+      for (auto& waiting : job.answers) waiting(result);
+    }
+    if (closed_) std::exchange(closed_, nullptr)(std::move(result));
+  });
+}
+
+void Engine::abandon() noexcept {
+  closing_ = true;
+  if (session_ != nullptr) session_->lease()->end();
+  for (const auto& [id, attempt] : std::exchange(attempts_, {})) {
+    attempt->on_stop.reset();
+    if (const auto sink = std::exchange(attempt->sink, nullptr)) {
+      sink->offer(
+          Error(Errc::closed, "acquire \"" + attempt->name.text() + "\": the client was closed"));
+    }
+  }
+  for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
+    if (hold->become_lost(Errc::closed)) host_.hold_lost(hold);
+  }
+  jobs_.clear();  // whoever waits for one is told by its promise
+  askers_.clear();
+  newcomer_.reset();
+  session_.reset();
+}
+
+}  // namespace baton::internal

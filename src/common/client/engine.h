@@ -1,0 +1,199 @@
+// Engine: all of a client's acquisitions, holds and withdrawals over one Session at a time. Lives
+// on the strand of one Loop; knows no threads. The simulator drives it as it is.
+#pragma once
+
+#include <baton/options.h>
+
+#include "common/recipe/acquisition.h"
+#include "common/client/hold.h"
+#include "common/base/log.h"
+#include "common/base/loop.h"
+#include "common/seam/session.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+// Where the outcome of an attempt goes. Called once, on the strand.
+class AttemptSink {
+ public:
+  virtual ~AttemptSink() = default;
+  // False: whoever asked has gone; a hold is given back then.
+  virtual bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept = 0;
+};
+
+// One acquire, from the call to its outcome.
+struct Attempt {
+  Attempt(LockName lock, bool once, std::shared_ptr<AttemptSink> to)
+      : name(std::move(lock)), machine(once), sink(std::move(to)) {}
+
+  const LockName name;
+  Acquisition machine;
+  std::shared_ptr<AttemptSink> sink;
+  Time started{};
+  Time deadline = kNever;
+  Errc late = Errc::timeout;  // what it is called when the deadline passes
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+
+  // Of the engine alone.
+  std::uint64_t id = 0;
+  std::uint64_t request = 0;  // answers to earlier requests are void
+  std::uint64_t rank = 0;     // key in the group of waiters; 0: not waiting
+  int failures = 0;
+  std::string trouble;  // the last transient error, for the message
+  TimerId deadline_timer = TimerId::none;
+  TimerId pause_timer = TimerId::none;
+  WatchId predecessor_watch = WatchId::none;
+};
+
+// What the engine needs of whoever runs it. Called on the strand.
+class EngineHost {
+ public:
+  virtual ~EngineHost() = default;
+  virtual std::weak_ptr<HoldKeeper> keeper() = 0;
+  virtual void hold_granted(const std::shared_ptr<Hold>& hold) = 0;
+  virtual void hold_lost(const std::shared_ptr<Hold>& hold) = 0;      // tell the user
+  virtual void hold_released(const std::shared_ptr<Hold>& hold) = 0;  // stop watching it
+  virtual void metric(const MetricEvent& event, const LockName* lock) = 0;
+};
+
+class Engine final : public SessionListener {
+ public:
+  // token_base: what the store must record, and what is added to its tokens.
+  Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
+         std::uint64_t token_base = 0);
+  ~Engine() override;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Opens the first session; answers when it is there, or with the first permanent error. Goes on
+  // trying until close().
+  void open(Answer<Done> answer);
+
+  void start(const std::shared_ptr<Attempt>& attempt);
+  void give_up(const std::shared_ptr<Attempt>& attempt, Errc why);
+
+  // The hold has become released, or lost elsewhere: its ticket goes. The answer is optional.
+  void drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer);
+  void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer);
+
+  // The session, or null while there is none.
+  Session* session() const noexcept { return session_.get(); }
+  // Answers with the session: at once, or when there is one again. With an error if there is none
+  // by then, if none can be had, or if we close.
+  void with_session(Time until, Answer<Session*> answer);
+  SessionInfo info() const;
+  const std::string& trouble() const noexcept { return trouble_; }
+
+  // Everybody waiting fails with closed, every hold is lost, the session says goodbye.
+  void close(Answer<Done> answer);
+  // The same without a loop, which has stopped: nobody is left waiting or believing.
+  void abandon() noexcept;
+
+  // For tests: nothing is under way or held.
+  bool idle() const noexcept { return attempts_.empty() && holds_.empty() && jobs_.empty(); }
+
+  void session_ended(std::error_code reason, const std::string& detail) override;
+  void session_resumed() override;
+
+ private:
+  struct Job {  // a withdrawal that is retried until the ticket is gone or the session over
+    LockName name;
+    std::vector<Answer<Done>> answers;
+    int failures = 0;
+    TimerId timer = TimerId::none;
+    bool reported = false;
+  };
+  struct Group {  // all of ours on one lock
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Attempt>> waiting;
+    std::vector<Nonce> holds;
+    TimerId backstop = TimerId::none;
+    bool empty() const { return waiting.empty() && holds.empty(); }
+  };
+
+  struct Asker {  // who waits for the next session
+    Answer<Session*> answer;
+    TimerId timer = TimerId::none;
+  };
+
+  // engine_session.cpp
+  void try_open();
+  void check_token_base(std::unique_ptr<Session> session);
+  void dismiss_newcomer();
+  void drop_newcomer();
+  void newcomer_ended(const std::string& detail);
+  void answer_askers(const Error* error);  // null: there is a session
+  void session_opened(std::unique_ptr<Session> session);
+  void open_failed(const Error& error);
+
+  // engine.cpp: attempts
+  void carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions);
+  void settle(const std::shared_ptr<Attempt>& attempt, Result<std::shared_ptr<Hold>> outcome);
+  void grant(const std::shared_ptr<Attempt>& attempt);
+  void join_or_look(const std::shared_ptr<Attempt>& attempt, bool join);
+  void pause(const std::shared_ptr<Attempt>& attempt);
+  Error describe(const Attempt& attempt, const Error& error) const;
+  bool lease_ok() const;
+  Nonce fresh_nonce();
+  std::chrono::nanoseconds backoff(int failures);
+
+  // engine_holds.cpp: holds, own tickets, withdrawals, the backstop
+  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer);
+  void run_job(Nonce nonce);
+  void retry_jobs();  // those that wait to be retried, now
+  void finish_job(Nonce nonce, const Result<Done>& result);
+  void watch_own(const LockName& name, const Ticket& ticket, bool soon = false);
+  void unwatch_own(Nonce nonce);
+  void own_ticket_event(Nonce nonce);
+  void check_hold(const std::shared_ptr<Hold>& hold);
+  void lose(const std::shared_ptr<Hold>& hold, Errc reason);
+  void forget_hold(const std::shared_ptr<Hold>& hold);
+  void set_waiting(const std::shared_ptr<Attempt>& attempt, std::uint64_t rank);
+  void clear_waiting(const std::shared_ptr<Attempt>& attempt);
+  void arm_backstop(const LockName& name, Group& group);
+  void run_backstop(const LockName& name);
+  void drop_empty_group(const LockName& name);
+
+  Loop& loop_;
+  Backend& backend_;
+  EngineHost& host_;
+  LogFunction log_;
+  std::minstd_rand random_;
+  const std::uint64_t token_base_;
+
+  std::unique_ptr<Session> newcomer_;  // open, and its token base is not checked yet, or refused
+  std::uint64_t newcomers_ = 0;        // counts them: answers of an earlier one are void
+  bool dismissed_ = false;             // the newcomer was refused, and says goodbye
+  std::unique_ptr<Session> session_;
+  std::uint64_t epoch_ = 0;  // counts sessions: answers of an earlier one are void
+  Answer<Done> opened_;
+  std::map<std::uint64_t, Asker> askers_;
+  std::uint64_t next_asker_ = 1;
+  int open_failures_ = 0;
+  TimerId open_timer_ = TimerId::none;
+  std::string trouble_;
+  bool closing_ = false;
+  Answer<Done> closed_;
+  std::shared_ptr<bool> alive_;  // deferred tasks check it
+
+  std::uint64_t next_nonce_ = 1;
+  std::uint64_t next_attempt_ = 1;
+  std::map<std::uint64_t, std::shared_ptr<Attempt>> attempts_;  // by age: they rejoin in order
+  std::unordered_map<Nonce, std::shared_ptr<Attempt>> by_nonce_;
+  std::unordered_map<Nonce, std::shared_ptr<Hold>> holds_;
+  std::unordered_map<Nonce, WatchId> own_watches_;
+  std::unordered_map<Nonce, Job> jobs_;
+  std::map<LockName, Group> groups_;
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,263 @@
+// Holds, own tickets, withdrawals and the backstop; engine.cpp has sessions and attempts.
+#include "common/client/engine.h"
+
+#include "common/base/mutant.h"
+#include "common/recipe/queue_rule.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+// ---- holds
+
+void Engine::drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
+  if (!holds_.contains(hold->nonce())) {
+    // The session is over, or the loss was noticed here first: a withdrawal is under way, if any.
+    if (!answer) return;
+    if (const auto job = jobs_.find(hold->nonce()); job != jobs_.end()) {
+      job->second.answers.push_back(std::move(answer));
+    } else {
+      answer(Error(Errc::lock_lost, "the lock was lost before it was released"));
+    }
+    return;
+  }
+  const auto held = loop_.now() - hold->since();
+  const bool lost = hold->state() == LockState::lost;
+  host_.metric(
+      {lost ? MetricEvent::Kind::lost : MetricEvent::Kind::released, {}, hold->token(), held},
+      &hold->name());
+  if (lost) {
+    log_(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " + backend_.where() +
+                                " with token " + std::to_string(hold->token()) +
+                                " is lost: " + hold->lost_reason().message());
+  }
+  forget_hold(hold);
+  host_.hold_released(hold);
+  if (lost && mutant(Mutant::lost_ticket_stays)) return;
+  withdraw(hold->name(), hold->nonce(), std::move(answer));
+}
+
+void Engine::forget_hold(const std::shared_ptr<Hold>& hold) {
+  holds_.erase(hold->nonce());
+  unwatch_own(hold->nonce());
+  const auto group = groups_.find(hold->name());
+  if (group == groups_.end()) return;
+  std::erase(group->second.holds, hold->nonce());
+  drop_empty_group(hold->name());
+}
+
+void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
+  if (!holds_.contains(hold->nonce())) return;
+  const bool first = hold->become_lost(reason);
+  forget_hold(hold);
+  if (first) {
+    host_.metric({MetricEvent::Kind::lost, {}, hold->token(), loop_.now() - hold->since()},
+                 &hold->name());
+    host_.hold_lost(hold);
+    if (reason != Errc::closed) {
+      log_(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " + backend_.where() +
+                                  " with token " + std::to_string(hold->token()) +
+                                  " is lost: " + make_error_code(reason).message());
+    }
+  } else {
+    host_.hold_released(hold);
+  }
+  // Whatever is left of the entry goes as soon as the store can be reached.
+  if (session_ != nullptr && !closing_ && !mutant(Mutant::lost_ticket_stays)) {
+    withdraw(hold->name(), hold->nonce(), nullptr);
+  }
+}
+
+void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
+  if (session_ == nullptr || !holds_.contains(hold->nonce())) return;
+  if (const Errc due = hold->due_loss(); due != Errc{}) {
+    lose(hold, due);
+    return;
+  }
+  session_->look(hold->name(), hold->nonce(),
+                 [this, hold, epoch = epoch_](Result<Standing> standing) {
+                   if (epoch != epoch_ || !standing) return;  // no news: the lease decides
+                   // Only the loss of its own ticket ends a hold. A ticket ahead is one that has
+                   // gone, shown by a server that is behind.
+                   if (judge(standing->view, hold->nonce()).verdict == Verdict::missing) {
+                     lose(hold, Errc::evicted);
+                     return;
+                   }
+                   if (!holds_.contains(hold->nonce())) return;
+                   for (const Ticket& t : standing->view.tickets) {
+                     if (t.ours == hold->nonce()) watch_own(hold->name(), t);
+                   }
+                 });
+}
+
+void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
+  if (session_ == nullptr || !holds_.contains(hold->nonce())) {
+    answer(false);
+    return;
+  }
+  session_->verify(hold->name(), hold->nonce(),
+                   [this, hold, answer = std::move(answer)](Result<bool> ours) mutable {
+                     if (ours && !*ours) lose(hold, Errc::evicted);
+                     answer(std::move(ours));
+                   });
+}
+
+// ---- own tickets
+
+void Engine::watch_own(const LockName& name, const Ticket& ticket, bool soon) {
+  const Nonce nonce = *ticket.ours;
+  if (own_watches_.contains(nonce) || mutant(Mutant::no_own_watch)) return;
+  own_watches_[nonce] = session_->watch(name, ticket, {std::nullopt, soon},
+                                        [this, nonce, epoch = epoch_](WatchEvent) {
+                                          if (epoch != epoch_) return;
+                                          own_watches_.erase(nonce);
+                                          own_ticket_event(nonce);
+                                        });
+}
+
+void Engine::unwatch_own(Nonce nonce) {
+  const auto watch = own_watches_.find(nonce);
+  if (watch == own_watches_.end()) return;
+  if (session_ != nullptr) session_->unwatch(watch->second);
+  own_watches_.erase(watch);
+}
+
+void Engine::own_ticket_event(Nonce nonce) {
+  if (const auto hold = holds_.find(nonce); hold != holds_.end()) {
+    const auto kept = hold->second;
+    check_hold(kept);
+    return;
+  }
+  if (const auto attempt = by_nonce_.find(nonce); attempt != by_nonce_.end()) {
+    const auto kept = attempt->second;
+    carry_out(kept, kept->machine.on_own_ticket());
+  }
+}
+
+// ---- withdrawals
+
+void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
+  unwatch_own(nonce);
+  if (session_ == nullptr) {
+    if (answer)
+      answer(Error(Errc::session_expired, "there is no session: nothing to withdraw from"));
+    return;
+  }
+  auto& job = jobs_.try_emplace(nonce, Job{name, {}, 0, TimerId::none, false}).first->second;
+  if (answer) job.answers.push_back(std::move(answer));
+  run_job(nonce);
+}
+
+void Engine::run_job(Nonce nonce) {
+  const auto job = jobs_.find(nonce);
+  if (job == jobs_.end() || session_ == nullptr) return;
+  session_->withdraw(job->second.name, nonce,
+                     [this, nonce, epoch = epoch_](const Result<Done>& result) {
+                       if (epoch == epoch_) finish_job(nonce, result);
+                     });
+}
+
+void Engine::retry_jobs() {
+  std::vector<Nonce> waiting;
+  for (auto& [nonce, job] : jobs_) {
+    if (job.timer == TimerId::none) continue;
+    loop_.cancel(std::exchange(job.timer, TimerId::none));
+    waiting.push_back(nonce);
+  }
+  for (const Nonce nonce : waiting) run_job(nonce);
+}
+
+void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
+  const auto found = jobs_.find(nonce);
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  if (!result && !closing_ && !mutant(Mutant::no_release_retry)) {
+    // Retried until the ticket is gone or the session over, whatever the error: a ticket that stays
+    // would stop everybody behind it.
+    job.timer = loop_.at(loop_.now() + backoff(job.failures++), [this, nonce] {
+      if (const auto late = jobs_.find(nonce); late != jobs_.end()) {
+        late->second.timer = TimerId::none;
+      }
+      run_job(nonce);
+    });
+    if (transient(result.error())) return;
+    if (!std::exchange(job.reported, true)) {
+      log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
+                                backend_.where() + ", trying on: " + result.error().what());
+    }
+    for (auto& answer : std::exchange(job.answers, {})) answer(result);
+    return;
+  }
+  auto answers = std::move(job.answers);
+  const std::string name = job.name.text();
+  jobs_.erase(found);
+  for (auto& answer : answers) {
+    if (result && !result->found) {
+      answer(Error(Errc::lock_lost, "release \"" + name + "\": its entry had been removed before"));
+    } else {
+      answer(result);
+    }
+  }
+}
+
+// ---- the backstop: watches are hints; the first of ours in each queue looks from time to time
+
+void Engine::set_waiting(const std::shared_ptr<Attempt>& attempt, std::uint64_t rank) {
+  clear_waiting(attempt);
+  attempt->rank = rank;
+  Group& group = groups_[attempt->name];
+  group.waiting.emplace(std::pair(rank, attempt->id), attempt);
+  arm_backstop(attempt->name, group);
+}
+
+void Engine::clear_waiting(const std::shared_ptr<Attempt>& attempt) {
+  if (attempt->rank == 0) return;
+  const auto group = groups_.find(attempt->name);
+  if (group != groups_.end()) {
+    group->second.waiting.erase(std::pair(attempt->rank, attempt->id));
+    drop_empty_group(attempt->name);
+  }
+  attempt->rank = 0;
+}
+
+void Engine::drop_empty_group(const LockName& name) {
+  const auto group = groups_.find(name);
+  if (group == groups_.end() || !group->second.empty()) return;
+  loop_.cancel(group->second.backstop);
+  groups_.erase(group);
+}
+
+void Engine::arm_backstop(const LockName& name, Group& group) {
+  if (session_ == nullptr || group.empty() || group.backstop != TimerId::none) return;
+  const auto period = std::chrono::duration_cast<Nanos>(session_->backstop());
+  std::uniform_int_distribution<std::int64_t> jitter(period.count() / 4 * 3, period.count());
+  group.backstop =
+      loop_.at(loop_.now() + Nanos(jitter(random_)), [this, name] { run_backstop(name); });
+}
+
+void Engine::run_backstop(const LockName& name) {
+  auto group = groups_.find(name);
+  if (group == groups_.end()) return;
+  group->second.backstop = TimerId::none;
+  if (session_ == nullptr || mutant(Mutant::no_backstop)) return;
+  // The first waiter is enough: the others stand behind a ticket of ours, or behind it.
+  if (!group->second.waiting.empty()) {
+    const auto first = group->second.waiting.begin()->second;
+    watch_own(name, first->machine.own());
+    carry_out(first, first->machine.on_backstop());
+  }
+  group = groups_.find(name);
+  if (group == groups_.end()) return;
+  const auto holds = group->second.holds;
+  for (const Nonce nonce : holds) {
+    const auto hold = holds_.find(nonce);
+    if (hold == holds_.end()) continue;
+    const auto kept = hold->second;
+    check_hold(kept);
+  }
+  group = groups_.find(name);
+  if (group != groups_.end()) arm_backstop(name, group->second);
+}
+
+}  // namespace baton::internal

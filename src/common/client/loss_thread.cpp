@@ -1,0 +1,284 @@
+#include "common/client/loss_thread.h"
+
+#include "common/base/signal_shield.h"
+#include "common/base/unique_fd.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+namespace {
+constexpr int kMostAnnouncements = 256;  // at the same time; stated in <baton/lock.h>
+constexpr std::chrono::milliseconds kRetrySpawn{100};
+constexpr std::chrono::seconds kLogEvery{10};
+constexpr std::chrono::milliseconds kNudgeEvery{500};
+
+// Set on the threads of every LossThread: stop() there must not wait for itself.
+thread_local const void* current_loss_thread = nullptr;
+
+UniqueFd loss_fd(int fd, const char* what) {
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
+  return UniqueFd(fd);
+}
+}  // namespace
+
+struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
+  State(const Clock& c, LogFunction l, std::function<void(std::shared_ptr<Hold>)> f,
+        std::function<void()> n)
+      : log(std::move(l)),
+        on_lost(std::move(f)),
+        nudge(std::move(n)),
+        real(c.real()),
+        wake(loss_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+        // Not a condition variable: those sleep on a clock that stops during suspend.
+        timer(loss_fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+                      "timerfd_create")) {}
+
+  void ring() const noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n = ::write(wake.get(), &one, sizeof one);
+  }
+
+  // Starts a thread that waits. The mutex is held.
+  void spawn() {
+    const SignalShield shield;
+    ++threads;
+    ++idle;
+    try {
+      std::thread([self = shared_from_this()] { self->loop(); }).detach();
+    } catch (...) {
+      --threads;
+      --idle;
+      throw;
+    }
+  }
+
+  // Collects holds whose time is over, and says when to look again. The mutex is held.
+  Time collect_due() {
+    Time next = kNever;
+    for (auto it = watched.begin(); it != watched.end();) {
+      const Errc due = (*it)->due_loss();
+      if (due == Errc{} && (*it)->is_held()) {
+        next = std::min(next, (*it)->lease().deadline());
+        ++it;
+        continue;
+      }
+      if (due != Errc{} && (*it)->become_lost(due)) {
+        declared.push_back(*it);
+        queue.push_back(*it);
+      }
+      it = watched.erase(it);
+    }
+    return next;
+  }
+
+  void wait_for_work(Time next) {
+    if (real && next != kNever) {
+      const auto ns = std::max<std::int64_t>(next.time_since_epoch().count(), 1);
+      itimerspec spec{};
+      spec.it_value.tv_sec = ns / 1'000'000'000;
+      spec.it_value.tv_nsec = ns % 1'000'000'000;
+      timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+    }
+    std::array<pollfd, 2> fds{{{wake.get(), POLLIN, 0}, {timer.get(), POLLIN, 0}}};
+    ::poll(fds.data(), fds.size(), -1);
+    std::uint64_t count = 0;
+    for (const auto& fd : fds) {
+      if ((fd.revents & POLLIN) != 0) {
+        [[maybe_unused]] const auto n = ::read(fd.fd, &count, sizeof count);
+      }
+    }
+  }
+
+  // Says that this many stop callbacks block. The mutex is held.
+  void log_limit(const std::string& why) {
+    const Time now = BootClock::now();
+    if (now < quiet_until) return;
+    quiet_until = now + kLogEvery;
+    log(LogLevel::error,
+        "cannot announce " + std::to_string(queue.size()) +
+            " lost locks to stop callbacks of lost_token(): " + why + "; " + std::to_string(busy) +
+            " stop callbacks have not returned. valid() answers correctly; make the "
+            "callbacks return");
+  }
+
+  // Whether this thread may run stop callbacks of the program: another thread must be there to
+  // watch deadlines meanwhile. The mutex is held.
+  bool may_announce() {
+    if (idle > 1 || (stopping && queue.size() == 1)) return true;
+    if (busy >= kMostAnnouncements) {
+      log_limit("the limit is reached");
+      return false;
+    }
+    try {
+      spawn();
+      return true;
+    } catch (const std::exception& e) {
+      log_limit(std::string("cannot start a thread: ") + e.what());
+    }
+    // No other thread will announce it. A late deadline is better than a loss that is not
+    // announced.
+    return busy == 0;
+  }
+
+  // on_lost and nudge: ours and short. Whatever they wait for never waits for a stop callback.
+  void call_ours(std::unique_lock<std::mutex>& guard, bool woken) {
+    const auto holds = std::exchange(declared, {});
+    if (stopping || (holds.empty() && !(woken && nudge))) return;
+    ++telling;  // stop() waits for it
+    guard.unlock();
+    for (const auto& hold : holds) on_lost(hold);
+    if (woken && nudge) nudge();
+    guard.lock();
+    --telling;
+    changed.notify_all();
+  }
+
+  // Invariant: while not stopping, at least one thread is in here and not inside a stop callback of
+  // the program. It declares losses, withdraws their tickets (on_lost) and nudges the loop, however
+  // many stop callbacks block. A thread takes an announcement only if may_announce().
+  void loop() {
+    current_loss_thread = this;
+    std::unique_lock guard(mutex);
+    bool woken = false;
+    for (;;) {
+      const Time next = collect_due();
+      if (!declared.empty() || woken) {
+        call_ours(guard, std::exchange(woken, false));
+        continue;  // the mutex was free: look again
+      }
+      if (!queue.empty() && may_announce()) {
+        announce_one(guard);
+        continue;
+      }
+      if (queue.empty()) {
+        changed.notify_all();  // settled
+        if (stopping) break;
+      }
+      if (idle > 1) break;
+      const Time again = queue.empty() ? kNever : BootClock::now() + kRetrySpawn;
+      const Time nudging = nudge ? BootClock::now() + kNudgeEvery : kNever;
+      guard.unlock();
+      wait_for_work(std::min({next, again, nudging}));
+      guard.lock();
+      woken = true;
+    }
+    --idle;
+    --threads;
+    changed.notify_all();
+  }
+
+  void announce_one(std::unique_lock<std::mutex>& guard) {
+    auto hold = std::move(queue.front());
+    queue.pop_front();
+    --idle;
+    ++busy;
+    guard.unlock();
+    hold->announce_loss();
+    hold.reset();
+    guard.lock();
+    --busy;
+    ++idle;
+  }
+
+  LogFunction log;
+  std::function<void(std::shared_ptr<Hold>)> on_lost;
+  const std::function<void()> nudge;
+  const bool real;  // not the clock itself: a thread that lingers must not touch it
+  UniqueFd wake;
+  UniqueFd timer;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::unordered_set<std::shared_ptr<Hold>> watched;
+  std::vector<std::shared_ptr<Hold>> declared;  // lost by our word: on_lost is still to be called
+  std::deque<std::shared_ptr<Hold>> queue;      // lost: the program is still to be told
+  int threads = 0;
+  int idle = 0;     // threads not inside a stop callback
+  int busy = 0;     // threads inside one
+  int telling = 0;  // threads inside on_lost or nudge, which are ours and short
+  bool stopping = false;
+  Time quiet_until{};  // no second line about the limit before
+};
+
+LossThread::LossThread(const Clock& clock, LogFunction log,
+                       std::function<void(std::shared_ptr<Hold>)> on_lost,
+                       std::function<void()> nudge)
+    : state_(std::make_shared<State>(clock, std::move(log), std::move(on_lost), std::move(nudge))) {
+  const std::lock_guard guard(state_->mutex);
+  state_->spawn();
+}
+
+LossThread::~LossThread() { stop(std::chrono::milliseconds(0)); }
+
+void LossThread::watch(std::shared_ptr<Hold> hold) {
+  if (hold->lease().deadline() == kNever) return;  // no lease: nothing to watch
+  const std::lock_guard guard(state_->mutex);
+  state_->watched.insert(std::move(hold));
+  state_->ring();
+}
+
+void LossThread::unwatch(const std::shared_ptr<Hold>& hold) {
+  if (hold->lease().deadline() == kNever) return;
+  const std::lock_guard guard(state_->mutex);
+  state_->watched.erase(hold);
+}
+
+void LossThread::announce(std::shared_ptr<Hold> hold) {
+  const std::lock_guard guard(state_->mutex);
+  state_->watched.erase(hold);
+  state_->queue.push_back(std::move(hold));
+  state_->ring();
+  if (state_->threads > 0) return;
+  try {
+    state_->spawn();  // after stop(): losses are still announced
+  } catch (const std::exception& e) {
+    state_->log(LogLevel::error, std::string("cannot start a thread for losses: ") + e.what());
+  }
+}
+
+bool LossThread::on_thread() const noexcept { return current_loss_thread == state_.get(); }
+
+void LossThread::poke() noexcept { state_->ring(); }
+
+bool LossThread::settle(std::chrono::milliseconds wait) noexcept {
+  State& s = *state_;
+  if (current_loss_thread == &s) return false;
+  std::unique_lock guard(s.mutex);
+  s.collect_due();
+  s.ring();
+  return s.changed.wait_for(guard, wait, [&s] {
+    return s.queue.empty() && s.declared.empty() && s.busy + s.telling == 0;
+  });
+}
+
+void LossThread::stop(std::chrono::milliseconds wait) noexcept {
+  State& s = *state_;
+  std::unique_lock guard(s.mutex);
+  s.stopping = true;
+  s.watched.clear();
+  s.declared.clear();
+  s.ring();
+  // Whatever happens, nobody calls on_lost or nudge after this: their target may be gone then.
+  s.changed.wait(guard, [&s] { return s.telling == 0; });
+  if (current_loss_thread == &s) return;
+  s.changed.wait_for(guard, wait, [&s] { return s.threads == 0; });
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,48 @@
+// MetricsQueue: the way of metric events to the program.
+#pragma once
+
+#include <baton/options.h>
+
+#include "common/client/async.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace baton::internal {
+
+// Events wait for the client's callback thread. At most kMost of them: when the thread stands still
+// (a slow handler, a slow metrics function), new events are dropped and counted, and the log says
+// so. Outlives the client as long as events wait.
+class MetricsQueue : public std::enable_shared_from_this<MetricsQueue> {
+ public:
+  using Sink = std::function<void(const MetricEvent&)>;
+  static constexpr std::size_t kMost = 10'000;
+
+  MetricsQueue(Sink sink, LogFunction log) : sink_(std::move(sink)), log_(std::move(log)) {}
+
+  void post(UserCode& user_code, const MetricEvent& event, std::string lock);
+  // No call of the program's function starts after this, but for one that is just beginning on the
+  // callback thread.
+  void close() noexcept;
+
+ private:
+  void deliver(MetricEvent event, const std::string& lock);
+
+  const Sink sink_;
+  const LogFunction log_;
+  std::mutex mutex_;  // guards everything below
+  std::size_t waiting_ = 0;
+  std::uint64_t dropped_ = 0;   // in all
+  std::uint64_t reported_ = 0;  // of them in the log
+  Time quiet_until_{};          // no second line before
+  bool closed_ = false;
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,369 @@
+#include "etcd/channels.h"
+
+#include "common/base/signal_shield.h"
+#include "etcd/baton_etcd_wire.pb.h"
+#include "etcd/wall_clock.h"
+
+#include <arpa/inet.h>
+#include <grpc/support/time.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <deque>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+
+using Stub = grpc::TemplatedGenericStub<EtcdMessage, EtcdMessage>;
+
+// Called by path: with generated stubs two libraries that both know etcd's services would clash.
+const char* path_of(EtcdCall call) {
+  switch (call) {
+    case EtcdCall::range:
+      return "/etcdserverpb.KV/Range";
+    case EtcdCall::txn:
+      return "/etcdserverpb.KV/Txn";
+    case EtcdCall::lease_grant:
+      return "/etcdserverpb.Lease/LeaseGrant";
+    case EtcdCall::lease_revoke:
+      return "/etcdserverpb.Lease/LeaseRevoke";
+    case EtcdCall::lease_time_to_live:
+      return "/etcdserverpb.Lease/LeaseTimeToLive";
+    case EtcdCall::authenticate:
+      return "/etcdserverpb.Auth/Authenticate";
+    case EtcdCall::status:
+      return "/etcdserverpb.Maintenance/Status";
+  }
+  return "";
+}
+
+EtcdVerdict verdict_of(const grpc::Status& status) {
+  return {static_cast<int>(status.error_code()), status.error_message()};
+}
+
+void prepare(grpc::ClientContext& context, const std::string& token, bool require_leader) {
+  if (require_leader) context.AddMetadata("hasleader", "true");
+  if (!token.empty()) context.AddMetadata("token", token);
+}
+
+// Owns itself until its only tag has come back.
+class Unary final : public EtcdTag {
+ public:
+  Unary(std::shared_ptr<EtcdCalls> calls, std::unique_ptr<EtcdMessage> response, EtcdAnswer answer)
+      : calls_(std::move(calls)), response_(std::move(response)), answer_(std::move(answer)) {}
+
+  void start(const std::shared_ptr<grpc::Channel>& channel, EtcdCall call,
+             const EtcdMessage& request, const EtcdCallOptions& options) {
+    prepare(context_, options.token, options.require_leader);
+    // Not system_clock: it jumps.
+    context_.set_deadline(gpr_time_add(
+        gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(options.timeout.count(), GPR_TIMESPAN)));
+    reader_ = Stub(channel).PrepareUnaryCall(&context_, path_of(call), request, &calls_->queue());
+    calls_->began(this);
+    reader_->StartCall();
+    reader_->Finish(response_.get(), &status_, this);
+  }
+
+  void cancel() noexcept override { context_.TryCancel(); }
+  // On the strand, while the loop runs; nothing if the call is over.
+  Task canceller() const {
+    return [here = here_] {
+      const SignalShield shield;
+      if (*here != nullptr) (*here)->cancel();
+    };
+  }
+
+  void complete(bool, bool over) override {
+    const std::unique_ptr<Unary> self(this);
+    *here_ = nullptr;
+    if (over) return;
+    calls_->finished(this);
+    answer_(verdict_of(status_), *response_);
+  }
+
+ private:
+  const std::shared_ptr<EtcdCalls> calls_;
+  grpc::ClientContext context_;
+  grpc::Status status_;
+  std::unique_ptr<EtcdMessage> response_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<EtcdMessage>> reader_;
+  EtcdAnswer answer_;
+  const std::shared_ptr<Unary*> here_ = std::make_shared<Unary*>(this);
+};
+
+std::unique_ptr<EtcdMessage> empty_message(EtcdFlow flow) {
+  if (flow == EtcdFlow::watch) return std::make_unique<etcdpb::WatchResponse>();
+  return std::make_unique<etcdpb::LeaseKeepAliveResponse>();
+}
+
+// One read and one write at a time; kept by its own tags until the last has come back.
+class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
+ public:
+  Bidi(std::shared_ptr<EtcdCalls> calls, EtcdFlow flow, EtcdStreamListener& listener)
+      : calls_(std::move(calls)), listener_(&listener), incoming_(empty_message(flow)) {}
+  // Also if it never came to its end, because the loop did.
+  ~Bidi() override { calls_->finished(this); }
+  Bidi(const Bidi&) = delete;
+  Bidi& operator=(const Bidi&) = delete;
+
+  void start(const std::shared_ptr<grpc::Channel>& channel, EtcdFlow flow,
+             const std::string& token) {
+    prepare(context_, token, true);
+    stream_ =
+        Stub(channel).PrepareCall(&context_,
+                                  flow == EtcdFlow::watch ? "/etcdserverpb.Watch/Watch"
+                                                          : "/etcdserverpb.Lease/LeaseKeepAlive",
+                                  &calls_->queue());
+    calls_->began(this);
+    begin(start_);
+    stream_->StartCall(&start_);
+  }
+
+  // Of the handle.
+  void send(const EtcdMessage& message) {
+    if (listener_ == nullptr || broken_ || calls_->ended()) return;
+    auto copy = std::unique_ptr<EtcdMessage>(message.New());
+    copy->CheckTypeAndMergeFrom(message);
+    outgoing_.push_back(std::move(copy));
+    if (started_) write_next();
+  }
+  void abandon() noexcept {
+    listener_ = nullptr;
+    cancel();
+  }
+  void cancel() noexcept override { context_.TryCancel(); }
+  void complete(bool, bool) override {}  // its operations have tags of their own
+
+ private:
+  struct Operation final : EtcdTag {
+    using Handler = void (Bidi::*)(bool);
+    Operation(Bidi& bidi, Handler handler) : owner(bidi), done(handler) {}
+    void complete(bool ok, bool over) override {
+      const auto self = std::exchange(kept, nullptr);
+      --owner.under_way_;
+      if (over) {
+        owner.over();
+      } else {
+        (owner.*done)(ok);
+      }
+    }
+    Bidi& owner;
+    const Handler done;
+    std::shared_ptr<Bidi> kept;  // while it is under way
+  };
+
+  void begin(Operation& operation) {
+    operation.kept = shared_from_this();
+    ++under_way_;
+  }
+
+  void on_start(bool ok) {
+    started_ = ok;
+    if (!ok) {
+      fail();
+      return;
+    }
+    read_next();
+    write_next();
+  }
+  void on_read(bool ok) {
+    if (!ok) {
+      fail();
+      return;
+    }
+    if (listener_ != nullptr) listener_->stream_message(*incoming_);
+    if (broken_ || listener_ == nullptr) {
+      fail();
+    } else {
+      read_next();
+    }
+  }
+  void on_write(bool ok) {
+    writing_ = nullptr;
+    if (ok && !broken_ && listener_ != nullptr) {
+      write_next();
+    } else {
+      fail();
+    }
+  }
+  void on_finish(bool) {
+    calls_->finished(this);
+    if (listener_ != nullptr) std::exchange(listener_, nullptr)->stream_ended(verdict_of(status_));
+  }
+
+  void read_next() {
+    if (calls_->ended()) return;
+    begin(read_);
+    stream_->Read(incoming_.get(), &read_);
+  }
+  void write_next() {
+    if (writing_ != nullptr || outgoing_.empty() || calls_->ended()) return;
+    writing_ = std::move(outgoing_.front());
+    outgoing_.pop_front();
+    begin(write_);
+    stream_->Write(*writing_, &write_);
+  }
+  // Finish once, after the other operations are back.
+  void fail() {
+    broken_ = true;
+    if (under_way_ != 0) {
+      context_.TryCancel();
+      return;
+    }
+    if (std::exchange(finishing_, true) || calls_->ended()) return;
+    begin(finish_);
+    stream_->Finish(&status_, &finish_);
+  }
+  void over() noexcept { listener_ = nullptr; }
+
+  const std::shared_ptr<EtcdCalls> calls_;
+  EtcdStreamListener* listener_;
+  grpc::ClientContext context_;
+  grpc::Status status_;
+  std::unique_ptr<EtcdMessage> incoming_;
+  std::unique_ptr<EtcdMessage> writing_;
+  std::deque<std::unique_ptr<EtcdMessage>> outgoing_;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<EtcdMessage, EtcdMessage>> stream_;
+  Operation start_{*this, &Bidi::on_start};
+  Operation read_{*this, &Bidi::on_read};
+  Operation write_{*this, &Bidi::on_write};
+  Operation finish_{*this, &Bidi::on_finish};
+  int under_way_ = 0;
+  bool started_ = false;
+  bool broken_ = false;
+  bool finishing_ = false;
+};
+
+class StreamHandle final : public EtcdStream {
+ public:
+  explicit StreamHandle(std::shared_ptr<Bidi> bidi) : bidi_(std::move(bidi)) {}
+  ~StreamHandle() override {
+    const SignalShield shield;
+    bidi_->abandon();
+  }
+  void send(const EtcdMessage& message) override {
+    const SignalShield shield;
+    bidi_->send(message);
+  }
+
+ private:
+  const std::shared_ptr<Bidi> bidi_;
+};
+
+}  // namespace
+
+std::vector<EtcdEndpoint> make_etcd_endpoints(
+    const std::vector<Endpoint>& endpoints,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  const SignalShield shield;
+  std::vector<EtcdEndpoint> made;
+  for (const auto& endpoint : endpoints) {
+    grpc::ChannelArguments arguments;
+    // A dead peer is noticed within 13 s even if nothing is asked of it. etcd refuses pings more
+    // often than every 5 s.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 3'000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    // gRPC's own are 1 s to 2 minutes. The second is also how long one connect may take.
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2'000);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // we decide
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // nobody's http_proxy for locks
+    arguments.SetMaxReceiveMessageSize(32 << 20);
+    // Connections of our own: another client's burst does not stand before our heartbeat.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const bool v6 = endpoint.host.find(':') != std::string::npos;
+    const std::string name =
+        (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+    in_addr v4_address{};
+    const bool v4 = inet_pton(AF_INET, endpoint.host.c_str(), &v4_address) == 1;
+    // Addresses need no resolver.
+    const std::string target = (v4 ? "ipv4:" : v6 ? "ipv6:" : "dns:///") + name;
+    const auto make = [target, credentials, arguments] {
+      return grpc::CreateCustomChannel(target, credentials, arguments);
+    };
+    made.push_back({name, make(), make});
+  }
+  return made;
+}
+
+EtcdChannels::EtcdChannels(const EtcdLoop& loop, std::vector<EtcdEndpoint> endpoints)
+    : calls_(loop.calls()), endpoints_(std::move(endpoints)) {}
+
+EtcdChannels::~EtcdChannels() {
+  const SignalShield shield;
+  endpoints_.clear();
+}
+
+// The strand runs on callers' threads, too, and gRPC starts threads in any of its calls when it has
+// much to do. A new thread inherits the blocked signals of the thread that starts it: so every call
+// to gRPC is made under a SignalShield.
+
+// gRPC's timers wait on the wall clock: when that is set back they stand still for as long, and
+// with them the pause before the next try to connect, and the end of a try. Our clock does not, and
+// a new channel connects at once. In all other times gRPC knows best: it keeps the addresses it
+// has.
+void EtcdChannels::check_connecting(std::size_t i) {
+  constexpr std::chrono::seconds kLongestConnect{2};
+  auto& endpoint = endpoints_.at(i);
+  const Time now = real_clock().now();
+  const bool stands = wall_clock_was_set_back();
+  const auto state = endpoint.channel->GetState(true);
+  if (!stands || state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_IDLE) {
+    endpoint.connecting_since.reset();
+    return;
+  }
+  if (!endpoint.connecting_since) endpoint.connecting_since = now;
+  if (now - *endpoint.connecting_since < kLongestConnect) return;
+  replace(endpoint);
+  endpoint.connecting_since = now;
+}
+
+void EtcdChannels::replace(EtcdEndpoint& endpoint) {
+  if (!endpoint.another || calls_->ended()) return;
+  endpoint.channel = endpoint.another();
+}
+
+bool EtcdChannels::unreachable(std::size_t i) {
+  const SignalShield shield;
+  check_connecting(i);
+  return endpoints_.at(i).channel->GetState(true) == GRPC_CHANNEL_TRANSIENT_FAILURE;
+}
+
+void EtcdChannels::renew(std::size_t i) {
+  const SignalShield shield;
+  auto& endpoint = endpoints_.at(i);
+  // What is not connected is not a connection that is silent: connecting goes on.
+  if (endpoint.channel->GetState(false) != GRPC_CHANNEL_READY) return;
+  // Calls on the old one keep it until they end. A local pool of subchannels: it does connect anew.
+  replace(endpoint);
+}
+
+void EtcdChannels::ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
+                       std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
+                       EtcdAnswer answer, Task* cancel) {
+  if (calls_->ended()) return;
+  const SignalShield shield;
+  check_connecting(endpoint);
+  auto unary = std::make_unique<Unary>(calls_, std::move(response), std::move(answer));
+  if (cancel != nullptr) *cancel = unary->canceller();
+  unary.release()->start(endpoints_.at(endpoint).channel, call, request, options);
+}
+
+std::unique_ptr<EtcdStream> EtcdChannels::open(std::size_t endpoint, EtcdFlow flow,
+                                               const std::string& token,
+                                               EtcdStreamListener& listener) {
+  const SignalShield shield;
+  auto bidi = std::make_shared<Bidi>(calls_, flow, listener);
+  if (!calls_->ended()) check_connecting(endpoint);
+  if (!calls_->ended()) bidi->start(endpoints_.at(endpoint).channel, flow, token);
+  return std::make_unique<StreamHandle>(std::move(bidi));
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,257 @@
+// Granting and ending leases; leases_beats.cpp has the keepalives.
+#include "etcd/leases.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+EtcdLeases::EtcdLeases(Loop& loop, EtcdLink& link, milliseconds wanted,
+                       EtcdLeasesListener& listener)
+    : loop_(loop), link_(link), wanted_(wanted), listener_(listener) {}
+
+EtcdLeases::~EtcdLeases() {
+  *alive_ = false;
+  loop_.cancel(beat_timer_);
+  loop_.cancel(late_timer_);
+  loop_.cancel(token_timer_);
+}
+
+std::vector<std::int64_t> EtcdLeases::all() const {
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, lease] : leases_) ids.push_back(id);
+  return ids;
+}
+
+// ---- granting
+
+void EtcdLeases::with_room(Answer<std::int64_t> answer) {
+  if (closing_) {
+    answer(Error(Errc::closed, "the client is being closed"));
+    return;
+  }
+  renew_unused();
+  std::size_t active = 0;
+  const std::pair<const std::int64_t, Lease>* emptiest = nullptr;
+  for (const auto& lease : leases_) {
+    if (lease.second.retired) continue;
+    ++active;
+    if (lease.second.stale) continue;
+    if (emptiest == nullptr || lease.second.keys < emptiest->second.keys) emptiest = &lease;
+  }
+  if (emptiest != nullptr && (emptiest->second.keys < kMostKeys || active >= kMostLeases)) {
+    answer(emptiest->first);
+    return;
+  }
+  waiting_.push_back(std::move(answer));
+  const bool soon = std::any_of(leases_.begin(), leases_.end(), [](const auto& lease) {
+    return lease.second.stale && !lease.second.retired;
+  });
+  if (!soon) grant();
+}
+
+// The first key of a lease makes the lease's deadline count for the session. LossThread looks at
+// deadlines only every 500 ms: one that is suddenly near would be announced late. So a lease
+// without keys whose time is half over is renewed before it gets a key.
+void EtcdLeases::renew_unused() {
+  const bool others = std::any_of(leases_.begin(), leases_.end(),
+                                  [](const auto& lease) { return lease.second.keys != 0; });
+  if (!others) return;
+  for (const std::int64_t id : all()) {
+    const auto found = leases_.find(id);
+    if (found == leases_.end()) continue;
+    Lease& lease = found->second;
+    if (lease.keys != 0 || lease.retired || lease.stale) continue;
+    if (lease.deadline - loop_.now() >= Nanos(lease.ttl) / 2) continue;
+    lease.stale = true;
+    if (!lease.waiting) renew(id);
+  }
+}
+
+void EtcdLeases::grant() {
+  if (std::exchange(granting_, true)) return;
+  etcdpb::LeaseGrantRequest request;
+  request.set_ttl(std::max<std::int64_t>(1, (wanted_.count() + 999) / 1000));
+  EtcdHow how;
+  how.urgent = true;
+  link_.ask<etcdpb::LeaseGrantResponse>(
+      EtcdCall::lease_grant, request, how,
+      [this, alive = alive_](EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
+        if (*alive) granted(reply);
+      });
+}
+
+void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
+  granting_ = false;
+  if (!reply.ok() || reply.body.ttl() <= 0 || reply.body.id() == 0) {
+    // One that was granted although no answer came has no keys, and runs out.
+    fail_waiting(reply.ok() ? Error(Errc::store_error, "grant a lease: the answer has none")
+                            : reply.error("grant a lease"));
+    return;
+  }
+  if (closing_) {
+    // Asked for before the end: nobody wants it any more.
+    fail_waiting(Error(Errc::closed, "the client is being closed"));
+    etcdpb::LeaseRevokeRequest request;
+    request.set_id(reply.body.id());
+    EtcdHow how;
+    how.urgent = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(EtcdCall::lease_revoke, request, how, [](auto&) {});
+    return;
+  }
+  Lease lease;
+  lease.ttl = std::min<seconds>(seconds(reply.body.ttl()), std::chrono::hours(24 * 366));
+  lease.deadline = lease_deadline(reply.sent, lease.ttl);
+  lease.stale = lease.deadline - loop_.now() < Nanos(lease.ttl) / 2;
+  const bool first = leases_.empty();
+  const std::int64_t id = reply.body.id();
+  leases_.emplace(id, lease);
+  if (first) {
+    ttl_ = lease.ttl;
+    last_sent_ = reply.sent;
+    schedule();
+  }
+  listener_.leases_renewed();
+  if (lease.stale) {
+    renew(id);
+  } else {
+    serve_waiting();
+  }
+}
+
+// Each takes a key; more than have room ask for another lease.
+void EtcdLeases::serve_waiting() {
+  for (auto& answer : std::exchange(waiting_, {})) with_room(std::move(answer));
+}
+
+void EtcdLeases::fail_waiting(const Error& error) {
+  for (auto& answer : std::exchange(waiting_, {})) answer(error);
+}
+
+void EtcdLeases::key_added(std::int64_t lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return;
+  // Its deadline counts from now on, before anything is granted under it.
+  if (++found->second.keys == 1) listener_.leases_renewed();
+}
+
+void EtcdLeases::key_gone(std::int64_t lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.keys == 0) return;
+  if (--found->second.keys == 0 && found->second.retired) revoke(lease);
+}
+
+// ---- ending
+
+void EtcdLeases::retire(std::int64_t id) {
+  const auto found = leases_.find(id);
+  if (found == leases_.end() || std::exchange(found->second.retired, true)) return;
+  if (found->second.keys == 0) revoke(id);
+  const bool active = std::any_of(leases_.begin(), leases_.end(),
+                                  [](const auto& lease) { return !lease.second.retired; });
+  if (!active) grant();  // the next join need not wait for it
+}
+
+void EtcdLeases::revoke(std::int64_t id) {
+  const auto found = leases_.find(id);
+  if (found == leases_.end() || std::exchange(found->second.revoking, true)) return;
+  etcdpb::LeaseRevokeRequest request;
+  request.set_id(id);
+  link_.ask<etcdpb::LeaseRevokeResponse>(
+      EtcdCall::lease_revoke, request, {},
+      [this, alive = alive_, id](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
+        if (!*alive) return;
+        const auto lease = leases_.find(id);
+        if (lease == leases_.end()) return;
+        lease->second.revoking = false;
+        // Otherwise tried again with the next beat.
+        if (reply.ok() || reply.status == EtcdStatus::lease_gone) forget(id);
+      });
+}
+
+void EtcdLeases::forget(std::int64_t id) {
+  leases_.erase(id);
+  beat_settled();
+  listener_.lease_revoked(id);
+  listener_.leases_renewed();
+}
+
+void EtcdLeases::drop_idle() {
+  std::size_t active = 0;
+  for (const auto& [id, lease] : leases_) active += lease.retired || lease.stale ? 0 : 1;
+  for (auto& [id, lease] : leases_) {
+    if (lease.keys != 0 || lease.stale) continue;
+    if (!lease.retired && active > 1) {
+      lease.retired = true;
+      --active;
+    }
+    if (lease.retired) revoke(id);
+  }
+}
+
+void EtcdLeases::revoke_all(Answer<Done> answer) {
+  closing_ = true;
+  loop_.cancel(beat_timer_);
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
+  loop_.cancel(std::exchange(token_timer_, TimerId::none));
+  stream_.reset();
+  fail_waiting(Error(Errc::closed, "the client is being closed"));
+  struct Goodbye {
+    std::size_t left = 0;
+    Answer<Done> answer;
+  };
+  const auto goodbye = std::make_shared<Goodbye>();
+  goodbye->left = leases_.size();
+  goodbye->answer = std::move(answer);
+  if (goodbye->left == 0) {
+    loop_.defer([goodbye, alive = alive_] {
+      if (*alive) goodbye->answer(Done{});
+    });
+    return;
+  }
+  const auto ids = all();
+  // Tried again, elsewhere, as long as the caller waits: what is revoked frees its keys at once.
+  const auto again = std::make_shared<std::function<void(std::int64_t)>>();
+  *again = [this, alive = alive_, goodbye, weak = std::weak_ptr(again)](std::int64_t id) {
+    if (!*alive) return;
+    etcdpb::LeaseRevokeRequest request;
+    request.set_id(id);
+    EtcdHow how;
+    how.urgent = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(
+        EtcdCall::lease_revoke, request, how,
+        [this, alive, goodbye, id,
+         self = weak.lock()](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
+          if (!*alive) return;
+          if (etcd_passes(reply.status) && self != nullptr) {
+            loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
+            return;
+          }
+          if (--goodbye->left == 0) goodbye->answer(Done{});
+        });
+  };
+  for (const std::int64_t id : ids) (*again)(id);
+}
+
+// ---- until when
+
+Time EtcdLeases::deadline() const {
+  // One without keys counts only where there is no other: a grant that took long must not end the
+  // holds of another lease.
+  Time with_keys = kNever;
+  Time any = kNever;
+  for (const auto& [id, lease] : leases_) {
+    if (lease.unwanted()) continue;
+    any = std::min(any, lease.deadline);
+    if (lease.keys != 0) with_keys = std::min(with_keys, lease.deadline);
+  }
+  const Time earliest = with_keys != kNever ? with_keys : any;
+  return earliest == kNever ? Time{} : earliest;
+}
+
+Time EtcdLeases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
+
+}  // namespace baton::internal

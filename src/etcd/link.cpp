@@ -1,0 +1,386 @@
+#include "etcd/link.h"
+
+#include "common/base/mutant.h"
+
+#include <algorithm>
+
+namespace baton::internal {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t kMostUnderWay = 256;
+constexpr milliseconds kLongestTry{8'000};
+// When answers come again everybody looks: not more often than this.
+constexpr milliseconds kBackPause{1'000};
+// A call that gRPC does not end in time is over so much later, or half as long again: its timers
+// stand still when the wall clock is set back.
+constexpr milliseconds kGrace{500};
+// Tokens that were never good for anything, one after the other: servers that do not know their
+// own.
+constexpr int kMostBadTokens = 10;
+constexpr int kDeadlineExceeded = 4;
+constexpr int kResourceExhausted = 8;
+constexpr int kFailedPrecondition = 9;
+constexpr int kUnavailable = 14;
+
+// Said to whoever comes without a token, where users are turned on.
+bool asks_who(const EtcdVerdict& verdict) {
+  return verdict.message.find("user name is empty") != std::string::npos;
+}
+
+}  // namespace
+
+EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
+    : parts_(std::move(parts)), listener_(listener) {
+  parts_.atlas->foreign.resize(parts_.wire->endpoints(), 0);
+}
+
+// One question to one endpoint.
+struct EtcdLink::Try {
+  bool over = false;
+  TimerId end = TimerId::none;
+  Task cancel;
+  std::unique_ptr<EtcdMessage> nothing;
+  EtcdAnswer answer;
+};
+
+EtcdLink::~EtcdLink() {
+  *alive_ = false;
+  parts_.loop->cancel(back_timer_);
+  // They go on, but whoever waits for an answer is not kept by their timers: it asks elsewhere.
+  for (const auto& once : std::exchange(tries_, {})) once->answer = nullptr;
+}
+
+milliseconds EtcdLink::patience() const {
+  return std::min(parts_.try_timeout * (1 << std::min(slow_, 4)), kLongestTry);
+}
+
+// ---- asking
+
+void EtcdLink::submit(RequestPtr request) {
+  if (request->how.urgent) {
+    send(request);
+    return;
+  }
+  if (request->how.first) {
+    queue_.push_front(std::move(request));
+  } else {
+    queue_.push_back(std::move(request));
+  }
+  pump();
+}
+
+void EtcdLink::pump() {
+  while (under_way_ < kMostUnderWay && !queue_.empty()) {
+    const auto next = std::move(queue_.front());
+    queue_.pop_front();
+    if (next->how.wanted && !next->how.wanted()) {
+      fail_later(next, EtcdStatus::not_sent, {kUnavailable, "given up before it was sent"});
+    } else {
+      send(next);
+    }
+  }
+}
+
+bool EtcdLink::lacks_token() const {
+  return !parts_.user.empty() && token_.empty() && !parts_.atlas->auth_off;
+}
+
+void EtcdLink::send(const RequestPtr& request) {
+  if (lacks_token()) {
+    without_token_.push_back(request);
+    authenticate();
+    return;
+  }
+  std::size_t endpoint = request->how.endpoint.value_or(current());
+  if (parts_.wire->unreachable(endpoint) && !request->how.endpoint) {
+    leave(endpoint);
+    endpoint = current();
+  }
+  if (request->call == EtcdCall::txn && parts_.wire->unreachable(endpoint)) {
+    // Said before it is sent: then there is no doubt whether it happened.
+    down_ = true;
+    fail_later(
+        request, EtcdStatus::not_sent,
+        {kUnavailable,
+         trouble_.empty() ? "cannot connect to " + parts_.wire->endpoint(endpoint) : trouble_});
+    return;
+  }
+  EtcdCallOptions options;
+  options.timeout = request->how.timeout.count() > 0 ? request->how.timeout : patience();
+  options.token = token_;
+  request->token = token_;
+  options.require_leader = request->how.fresh;
+  const Time sent = parts_.loop->now();
+  const std::int64_t floor = request->how.fresh ? parts_.atlas->revision : 0;
+  ++under_way_;
+  ask_once(endpoint, request->call, *request->message, std::move(request->response), options,
+           [this, request, endpoint, sent, floor](const EtcdVerdict& verdict, EtcdMessage& body) {
+             answered(request, endpoint, sent, floor, verdict, body);
+           });
+}
+
+// Whichever comes first counts: the answer, or the end of our patience.
+void EtcdLink::ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
+                        std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
+                        EtcdAnswer answer) {
+  const auto once = std::make_shared<Try>();
+  tries_.insert(once);
+  once->nothing.reset(response->New());
+  once->answer = std::move(answer);
+  const auto patience = options.timeout + std::min(kGrace, options.timeout / 2);
+  once->end = parts_.loop->at(parts_.loop->now() + patience, [this, alive = alive_, once] {
+    if (std::exchange(once->over, true)) return;
+    if (once->cancel) once->cancel();  // it would keep its channel, and land when nobody expects it
+    if (!*alive) return;
+    tries_.erase(once);
+    once->answer({kDeadlineExceeded, "no answer, and no end"}, *once->nothing);
+  });
+  parts_.wire->ask(
+      endpoint, call, request, std::move(response), options,
+      [this, alive = alive_, once](const EtcdVerdict& verdict, EtcdMessage& body) {
+        if (std::exchange(once->over, true) || !*alive) return;
+        tries_.erase(once);
+        parts_.loop->cancel(once->end);
+        once->answer(verdict, body);
+      },
+      &once->cancel);
+}
+
+void EtcdLink::fail_later(const RequestPtr& request, EtcdStatus status,
+                          const EtcdVerdict& verdict) {
+  parts_.loop->defer([this, alive = alive_, request, status, verdict] {
+    if (!*alive) return;
+    request->answer(status, verdict, *request->response, current(), parts_.loop->now());
+  });
+}
+
+void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time sent,
+                        std::int64_t floor, const EtcdVerdict& verdict, EtcdMessage& response) {
+  const auto alive = alive_;
+  --under_way_;
+  EtcdStatus status = etcd_status(verdict);
+  const bool expired = status == EtcdStatus::token_expired;
+  if ((expired || asks_who(verdict)) && !parts_.user.empty()) {
+    if (expired && std::exchange(bad_token_, request->token) != request->token) ++bad_tokens_;
+    forget_token(request->token);  // unless somebody has got another meanwhile
+    if (!std::exchange(request->again, true)) {
+      request->response.reset(response.New());
+      queue_.push_front(request);
+      pump();
+      return;
+    }
+    // Twice in a row, such as between two members: that passes, and nothing has happened. A
+    // password that is wrong is said by Authenticate.
+    if (expired && bad_tokens_ < kMostBadTokens) status = EtcdStatus::not_sent;
+    note(endpoint, verdict.message);
+  }
+  if (status == EtcdStatus::ok) {
+    slow_ = 0;
+    bad_tokens_ = 0;
+    if (!check(endpoint, request->header(response), floor)) return;
+  } else {
+    // A short limit of its own says little about the server; of a reading that the cluster can
+    // answer instead, nothing.
+    const bool usual = request->how.timeout.count() == 0;
+    const bool pinned = request->how.endpoint.has_value() && !usual;
+    if (!pinned || verdict.code != kDeadlineExceeded) {
+      failed(endpoint, verdict, usual ? std::optional(sent) : std::nullopt);
+    }
+  }
+  request->answer(status, verdict, response, endpoint, sent);
+  if (*alive) pump();
+}
+
+std::unique_ptr<EtcdStream> EtcdLink::open(std::size_t endpoint, EtcdFlow flow,
+                                           EtcdStreamListener& listener) {
+  return parts_.wire->open(endpoint, flow, token_, listener);
+}
+
+// ---- who we are
+
+void EtcdLink::with_token(Task task) {
+  if (!lacks_token()) {
+    task();
+    return;
+  }
+  for_token_.push_back(std::move(task));
+  authenticate();
+}
+
+void EtcdLink::authenticate() {
+  if (std::exchange(authenticating_, true)) return;
+  etcdpb::AuthenticateRequest request;
+  request.set_name(parts_.user);
+  request.set_password(parts_.password);
+  EtcdCallOptions options;
+  options.timeout = patience();
+  const std::size_t endpoint = current();
+  const Time sent = parts_.loop->now();
+  const std::uint64_t number = ++authentications_;
+  ask_once(endpoint, EtcdCall::authenticate, request,
+           std::make_unique<etcdpb::AuthenticateResponse>(), options,
+           [this, endpoint, sent, number](const EtcdVerdict& verdict, EtcdMessage& response) {
+             const EtcdStatus status = etcd_status(verdict);
+             const bool latest = number == authentications_;
+             if (latest) authenticating_ = false;
+             if (etcd_passes(status)) failed(endpoint, verdict, sent);
+             // A token is welcome from an endpoint that we have left, too; a failure says nothing.
+             if (!latest && (status != EtcdStatus::ok || !authenticating_)) return;
+             authenticated(verdict, static_cast<const etcdpb::AuthenticateResponse&>(response));
+           });
+}
+
+// Keepalives may wait for the token, and must not wait for an endpoint that is silent.
+void EtcdLink::authenticate_here() {
+  if (std::exchange(authenticating_, false)) authenticate();
+}
+
+void EtcdLink::authenticated(const EtcdVerdict& verdict,
+                             const etcdpb::AuthenticateResponse& response) {
+  authenticating_ = false;
+  const auto waiting = std::exchange(without_token_, {});
+  for (auto& task : std::exchange(for_token_, {})) parts_.loop->defer(std::move(task));
+  const EtcdStatus status = etcd_status(verdict);
+  if (status == EtcdStatus::ok) {
+    token_ = response.token();
+  } else if (verdict.code == kFailedPrecondition &&
+             verdict.message.find("not enabled") != std::string::npos) {
+    parts_.atlas->auth_off = true;
+    parts_.log(LogLevel::warning,
+               "the etcd cluster does not ask who its clients are: user and password are not used");
+  } else {
+    // None of them was sent.
+    for (const auto& request : waiting) {
+      fail_later(request, etcd_passes(status) ? EtcdStatus::not_sent : status, verdict);
+    }
+    pump();
+    return;
+  }
+  for (auto request = waiting.rbegin(); request != waiting.rend(); ++request) {
+    queue_.push_front(*request);
+  }
+  pump();
+}
+
+// ---- the same store?
+
+bool EtcdLink::check(std::size_t endpoint, const etcdpb::ResponseHeader& header,
+                     std::int64_t floor) {
+  auto& atlas = *parts_.atlas;
+  if (changed_) return false;
+  if (atlas.cluster == 0) atlas.cluster = header.cluster_id();
+  if (header.cluster_id() != 0 && header.cluster_id() != atlas.cluster) {
+    // A list of endpoints that mixes clusters, or a cluster that was built anew.
+    atlas.foreign[endpoint] = header.cluster_id();
+    const auto same = std::count(atlas.foreign.begin(), atlas.foreign.end(), header.cluster_id());
+    if (static_cast<std::size_t>(same) * 2 > atlas.foreign.size()) {
+      // Built anew: most endpoints say so. Those that are gone for good need not agree.
+      atlas = EtcdAtlas{};
+      atlas.foreign.resize(parts_.wire->endpoints(), 0);
+      atlas.current = endpoint;
+    } else {
+      leave(endpoint);
+    }
+    changed("the endpoint " + parts_.wire->endpoint(endpoint) + " belongs to another cluster");
+    return false;
+  }
+  if (header.revision() < floor && !mutant(Mutant::rollback_ignored)) {
+    atlas.revision = 0;
+    changed("the store was set back: its revision was " + std::to_string(floor) + " and is " +
+            std::to_string(header.revision()));
+    return false;
+  }
+  atlas.revision = std::max(atlas.revision, header.revision());
+  if (std::exchange(down_, false)) back();
+  return true;
+}
+
+void EtcdLink::back() {
+  if (back_timer_ != TimerId::none) return;
+  back_timer_ = parts_.loop->at(std::max(parts_.loop->now(), back_at_ + kBackPause), [this] {
+    back_timer_ = TimerId::none;
+    back_at_ = parts_.loop->now();
+    if (!changed_) listener_.link_back();
+  });
+}
+
+void EtcdLink::changed(const std::string& detail) {
+  changed_ = true;  // nothing it says counts any more
+  parts_.loop->defer([this, alive = alive_, detail] {
+    if (*alive) listener_.link_store_changed(detail);
+  });
+}
+
+// ---- which endpoint
+
+bool EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
+  return check(endpoint, header, 0);
+}
+
+void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, std::optional<Time> sent) {
+  const EtcdStatus status = etcd_status(verdict);
+  const bool gone = (status == EtcdStatus::lost && verdict.code != kResourceExhausted) ||
+                    verdict.code == kUnavailable;
+  if (!gone) return;
+  trouble_ = parts_.wire->endpoint(endpoint) + ": " + verdict.message;
+  if (verdict.code == kDeadlineExceeded) {
+    // Many that were sent together are one sign, not many; and one sign is no outage.
+    if (sent && *sent >= slow_since_) {
+      ++slow_;
+      slow_since_ = parts_.loop->now();
+      // Twice in a row: perhaps it is the connection. gRPC finds that out only after 13 s.
+      if (slow_ > 1) parts_.wire->renew(endpoint);
+    }
+    down_ |= slow_ > 1;
+  } else {
+    down_ = true;
+  }
+  leave(endpoint);
+}
+
+void EtcdLink::note(std::size_t endpoint, const std::string& what) {
+  trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
+}
+
+void EtcdLink::silent(std::size_t endpoint, const std::string& what) {
+  trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
+  down_ = true;
+  parts_.wire->renew(endpoint);
+  // Also with nowhere else to go: streams hang on the old connection.
+  if (!leave(endpoint)) {
+    tell_left(endpoint);
+    authenticate_here();
+  }
+}
+
+bool EtcdLink::leave(std::size_t endpoint) {
+  auto& atlas = *parts_.atlas;
+  const std::size_t count = parts_.wire->endpoints();
+  if (endpoint != atlas.current || count < 2) return false;
+  std::optional<std::size_t> next;
+  for (std::size_t n = 1; n < count; ++n) {
+    const std::size_t candidate = (endpoint + n) % count;
+    if (atlas.foreign[candidate] != 0) continue;
+    if (!next) next = candidate;
+    if (!parts_.wire->unreachable(candidate)) {
+      next = candidate;
+      break;
+    }
+  }
+  if (!next) return false;
+  atlas.current = *next;
+  tell_left(endpoint);
+  authenticate_here();
+  return true;
+}
+
+void EtcdLink::tell_left(std::size_t endpoint) {
+  parts_.loop->defer([this, alive = alive_, endpoint] {
+    if (*alive) listener_.link_left(endpoint);
+  });
+}
+
+}  // namespace baton::internal

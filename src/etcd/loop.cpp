@@ -1,0 +1,172 @@
+#include "etcd/loop.h"
+
+#include "common/base/signal_shield.h"
+#include "etcd/wall_clock.h"
+
+#include <grpc/grpc.h>
+#include <grpc/support/time.h>
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+
+// gRPC counts on a clock that stands still while the machine sleeps; ours does not. So the thread
+// never sleeps longer than this, and then asks our clock again.
+constexpr std::chrono::seconds kLongestSleep{1};
+constexpr int kBatch = 64;
+// Of several threads that wait for gRPC one waits for the network, the others sleep by the wall
+// clock, and when that is set back they sleep for so much longer. After this they are woken.
+constexpr std::chrono::milliseconds kOverslept{100};
+
+// gRPC's threads end with its last user, and starting them anew is expensive and, in this version,
+// not free of races: one reference stays for the life of the process.
+void keep_grpc() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(kept);
+}
+
+}  // namespace
+
+class EtcdLoop::State final : public Strand, public EtcdCalls {
+ public:
+  explicit State(ErrorLog log) : Strand(real_clock(), std::move(log)) {}
+
+  grpc::CompletionQueue& queue() noexcept override { return queue_; }
+  bool ended() const noexcept override { return stopping(); }
+  void began(EtcdTag* call) override { calls_.insert(call); }
+  void finished(EtcdTag* call) override { calls_.erase(call); }
+
+  void loop() {
+    thread_ = std::this_thread::get_id();
+    Time until = kNever;
+    while (!stopping()) {
+      void* tag = nullptr;
+      bool ok = false;
+      const auto status = rest(&tag, &ok, until);
+      const Turn turn(*this);
+      if (status == grpc::CompletionQueue::GOT_EVENT) {
+        got(tag, ok);
+        // Whatever else is there: answers come in bunches.
+        for (int n = 1; n < kBatch; ++n) {
+          if (queue_.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC)) !=
+              grpc::CompletionQueue::GOT_EVENT) {
+            break;
+          }
+          got(tag, ok);
+        }
+      }
+      if (clock().now() >= armed()) fired();
+      work();
+      until = armed();
+    }
+    // No call can be started any more (run() and post() do nothing): cancel and collect.
+    finish([this] {
+      for (EtcdTag* call : calls_) call->cancel();
+    });
+    {
+      const std::lock_guard guard(bell_mutex_);
+      shut_ = true;
+    }
+    queue_.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) {
+      if (tag != &bell_) static_cast<EtcdTag*>(tag)->complete(ok, true);
+    }
+  }
+
+  void nudge() noexcept {
+    wall_clock_was_set_back();  // who is idle does not ask otherwise
+    const Time until = asleep_until_.load();
+    if (until != kNever && real_clock().now() > until + kOverslept) ring();
+  }
+
+ private:
+  void got(void* tag, bool ok) {
+    if (tag == &bell_) {
+      const std::lock_guard guard(bell_mutex_);
+      ringing_ = false;
+      return;
+    }
+    const Owned owned(*this);
+    step([tag, ok] { static_cast<EtcdTag*>(tag)->complete(ok, false); });
+  }
+
+  grpc::CompletionQueue::NextStatus rest(void** tag, bool* ok, Time until) {
+    const Time now = real_clock().now();
+    const Nanos left = until <= now ? Nanos(0) : std::min<Nanos>(until - now, Nanos(kLongestSleep));
+    asleep_until_.store(now + left);
+    const auto status =
+        queue_.AsyncNext(tag, ok,
+                         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                      gpr_time_from_nanos(left.count(), GPR_TIMESPAN)));
+    asleep_until_.store(kNever);
+    return status;
+  }
+
+  void ring() noexcept override {
+    const std::lock_guard guard(bell_mutex_);
+    if (shut_ || ringing_) return;
+    ringing_ = true;
+    const SignalShield shield;  // on any thread, and gRPC may start others
+    // An alarm may be set again once its tag has come back.
+    bell_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), &bell_);
+  }
+
+  void arm(Time) noexcept override {
+    if (thread_.load() != std::this_thread::get_id()) ring();  // it asks before it sleeps
+  }
+
+  grpc::CompletionQueue queue_;
+  std::atomic<std::thread::id> thread_{};
+  std::atomic<Time> asleep_until_{kNever};  // kNever: awake
+  std::mutex bell_mutex_;
+  grpc::Alarm bell_;
+  bool ringing_ = false;
+  bool shut_ = false;
+  std::unordered_set<EtcdTag*> calls_;  // on the strand
+};
+
+EtcdLoop::EtcdLoop(Strand::ErrorLog log) {
+  const SignalShield shield;  // gRPC's own threads, too
+  keep_grpc();
+  state_ = std::make_shared<State>(std::move(log));
+  thread_ = std::thread([state = state_] { state->loop(); });
+}
+
+EtcdLoop::~EtcdLoop() {
+  stop();
+  const SignalShield shield;
+  state_.reset();
+}
+
+void EtcdLoop::defer(Task task) { state_->defer(std::move(task)); }
+TimerId EtcdLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }
+void EtcdLoop::cancel(TimerId id) { state_->cancel(id); }
+void EtcdLoop::post(Task task) { state_->post(std::move(task)); }
+void EtcdLoop::run(Task task) { state_->run(std::move(task)); }
+void EtcdLoop::nudge() noexcept { state_->nudge(); }
+
+std::shared_ptr<EtcdCalls> EtcdLoop::calls() const { return state_; }
+
+void EtcdLoop::stop() noexcept {
+  state_->stop();
+  if (!thread_.joinable()) return;
+  if (on_thread()) {
+    thread_.detach();  // its State lives on in the thread
+  } else {
+    thread_.join();
+  }
+}
+
+}  // namespace baton::internal

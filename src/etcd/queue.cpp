@@ -1,0 +1,75 @@
+#include "etcd/queue.h"
+
+#include "etcd/path.h"
+
+#include <algorithm>
+
+namespace baton::internal {
+
+etcdpb::RangeRequest etcd_full_range(const std::string& prefix) {
+  etcdpb::RangeRequest request;
+  request.set_key(prefix);
+  request.set_range_end(etcd_range_end(prefix));
+  request.set_keys_only(true);
+  return request;
+}
+
+etcdpb::RangeRequest etcd_short_range(const std::string& prefix, std::int64_t newest) {
+  auto request = etcd_full_range(prefix);
+  request.set_sort_target(etcdpb::RangeRequest::CREATE);
+  request.set_sort_order(etcdpb::RangeRequest::DESCEND);
+  request.set_limit(kShortReading);
+  request.set_max_create_revision(newest);
+  return request;
+}
+
+EtcdStanding etcd_standing(const std::string& prefix, const std::string& key, std::uint64_t token,
+                           Nonce nonce, const etcdpb::RangeResponse& reading) {
+  EtcdStanding result;
+  const auto mine = static_cast<std::int64_t>(token);
+  bool there = false;
+  bool older_than_mine = false;
+  std::size_t ahead = 0;
+  const etcdpb::KeyValue* predecessor = nullptr;
+  for (const auto& kv : reading.kvs()) {
+    older_than_mine |= kv.create_revision() < mine;
+    if (kv.key() == key) {
+      // The same key, created anew, is not this ticket.
+      there |= kv.create_revision() == mine;
+      continue;
+    }
+    if (kv.create_revision() >= mine || !etcd_direct(prefix, kv.key())) continue;
+    ++ahead;
+    if (predecessor == nullptr || kv.create_revision() > predecessor->create_revision()) {
+      predecessor = &kv;
+    }
+  }
+  if (!there) {
+    // It may just not have been among the newest; unless the reading goes back beyond it.
+    result.incomplete = reading.more() && !older_than_mine;
+    return result;
+  }
+  if (predecessor == nullptr && reading.more()) {
+    result.incomplete = true;
+    return result;
+  }
+  auto& standing = result.standing;
+  standing.token = token;
+  if (predecessor != nullptr) {
+    standing.view.omitted_ahead = ahead - 1;
+    if (reading.more()) {
+      // Not counted, so at least one: that makes sure that nobody concludes "only one ahead".
+      const auto hidden =
+          reading.count() > reading.kvs_size() ? reading.count() - reading.kvs_size() : 1;
+      standing.view.omitted_ahead += static_cast<std::size_t>(hidden);
+    }
+    // Below zero makes no sense, yet stands ahead: as a rank it would be the highest of all.
+    standing.view.tickets.push_back(
+        {static_cast<std::uint64_t>(std::max<std::int64_t>(predecessor->create_revision(), 0)),
+         etcd_entry_id(prefix, predecessor->key(), predecessor->create_revision()), std::nullopt});
+  }
+  standing.view.tickets.push_back({token, etcd_entry_id(prefix, key, mine), nonce});
+  return result;
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,189 @@
+// EtcdSession: the seam over a few leases of one etcd cluster. Every ticket is a key under the
+// prefix of its lock, and dies with its lease.
+#pragma once
+
+#include "common/seam/session.h"
+#include "etcd/doors.h"
+#include "etcd/leases.h"
+#include "etcd/link.h"
+#include "etcd/lister.h"
+#include "etcd/watches.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace baton::internal {
+
+struct EtcdSessionParts {
+  EtcdLinkParts link;
+  std::string root;  // "" or "/app"
+  std::string label;
+  std::chrono::milliseconds session_timeout;
+  // How long operators' calls are tried: by then nobody waits for the answer.
+  std::chrono::milliseconds patience{60'000};
+};
+
+class EtcdSession final : public Session, private EtcdLinkListener, private EtcdLeasesListener {
+ public:
+  // opened: once, with this session ready for use, or with why this try failed; then it tries on,
+  // and calls again. Not inside the call.
+  EtcdSession(EtcdSessionParts parts, SessionListener& listener,
+              std::function<void(Result<Done>)> opened);
+  ~EtcdSession() override;
+
+  void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void peek(const LockName& name, Answer<bool> busy) override;
+  WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
+                WatchHandler handler) override;
+  void unwatch(WatchId id) override { watches_.unwatch(id); }
+  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
+  void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
+  void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
+  void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
+  void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override;
+  void close(Answer<Done> answer) override;
+  std::shared_ptr<LeaseView> lease() const override { return lease_; }
+  SessionInfo info() const override;
+  std::chrono::milliseconds backstop() const override;
+
+ private:
+  // Tells any thread that the key was seen to be deleted.
+  class Sign final : public TicketSign {
+   public:
+    bool evicted() const noexcept override { return gone_.load(std::memory_order_acquire); }
+    void set() noexcept { gone_.store(true, std::memory_order_release); }
+
+   private:
+    std::atomic<bool> gone_{false};
+  };
+  // A ticket of ours, from the first request about it until it is gone.
+  struct Place {
+    enum class State {
+      waiting,   // for its turn, or for a lease
+      joining,   // the transaction is on its way
+      in_doubt,  // its answer was lost
+      there,
+    };
+    Place(LockName lock, Nonce ours) : name(std::move(lock)), nonce(ours) {}
+    const LockName name;
+    const Nonce nonce;
+    State state = State::waiting;
+    std::string prefix;
+    std::string key;  // empty: no lease for it yet
+    std::int64_t lease = 0;
+    std::uint64_t token = 0;      // create revision
+    std::int64_t seen = 0;        // it was there at this revision
+    std::int64_t told = 0;        // the revision of the reading that was told last
+    std::int64_t gone_at = 0;     // the revision that removed it, as its watch has told; 0: none
+    std::int64_t doubted_at = 0;  // the last of those for which a reading was thrown away
+    bool doubted = false;  // a transaction of it may still land, however often it was answered
+    bool withdrawn = false;
+    bool removal_in_doubt = false;
+    std::vector<Answer<Done>> gone;  // asked for while the transaction was on its way
+    std::optional<EtcdNews> pin;     // the next look may be answered by one member alone
+    std::shared_ptr<Sign> sign;
+  };
+  using PlacePtr = std::shared_ptr<Place>;
+  // Keys of one lease that are gone, while we ask whether the lease is.
+  struct Bereaved {
+    std::vector<std::pair<PlacePtr, WatchHandler>> places;
+    std::uint64_t question = 0;  // an earlier one's answer is not meant
+    TimerId timer = TimerId::none;
+  };
+  // A key that nobody wants, and that a late transaction may still make.
+  struct Abandoned {
+    std::int64_t lease = 0;
+    WatchId watch = WatchId::none;
+  };
+
+  // session.cpp
+  void enter(const PlacePtr& place, Answer<Standing> answer);
+  void send_join(const PlacePtr& place, Answer<Standing> answer);
+  void peek_now(const std::string& where, Answer<bool> busy);
+  void entered(const PlacePtr& place, EtcdReply<etcdpb::TxnResponse>& reply,
+               Answer<Standing> answer);
+  void not_entered(const PlacePtr& place, const EtcdReply<etcdpb::TxnResponse>& reply,
+                   Answer<Standing> answer);
+  void tell(const PlacePtr& place, const etcdpb::RangeResponse& reading, std::int64_t revision,
+            Answer<Standing> answer);
+  void look_at_all(const PlacePtr& place, std::int64_t newest, Answer<Standing> answer);
+  void look_pinned(const PlacePtr& place, const EtcdNews& news, Answer<Standing> answer);
+  void remove(const PlacePtr& place, Answer<Done> answer);
+  void flush_gone(const PlacePtr& place);
+  void forget(const PlacePtr& place);
+
+  // session_watch.cpp
+  void own_key_gone(const PlacePtr& place, WatchHandler handler);
+  void bereaved(std::int64_t lease, std::uint64_t question, bool lease_gone);
+
+  // session_line.cpp: opening, the lease, the end, keys that nobody wants
+  void begin();
+  void link_left(std::size_t endpoint) override;
+  void link_back() override;
+  void link_store_changed(const std::string& detail) override;
+  void leases_renewed() override;
+  void leases_lost(const std::string& detail) override;
+  void lease_revoked(std::int64_t lease) override;
+  void over(Errc reason, const std::string& detail);
+  void abandon(const PlacePtr& place, std::int64_t revision);
+  void remove_stray(const std::string& key, std::int64_t created);
+  void sweep_later();
+  void sweep();
+  void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
+  void again(Task task);  // a little later
+  void forget_pins();
+
+  // token_base.cpp
+  void settle_token_base_by(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
+  void record_token_base(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
+
+  // session_admin.cpp
+  struct Listing;
+  struct Eviction;
+  void inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer);
+  void inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer);
+  void list_by(Time until, std::string_view wanted, Answer<std::vector<std::string>> answer);
+  void list_on(const std::shared_ptr<Listing>& listing);
+  void try_evict(const std::shared_ptr<Eviction>& eviction);
+  Time patience() const { return loop().now() + Nanos(parts_.patience); }
+
+  Loop& loop() const noexcept { return *parts_.link.loop; }
+  std::string prefix(const LockName& name) const;
+
+  const EtcdSessionParts parts_;
+  SessionListener& listener_;
+  std::function<void(Result<Done>)> opened_;
+  std::shared_ptr<LeaseView> lease_;
+  bool ready_ = false;
+  bool ended_ = false;
+  bool closing_ = false;
+  std::string version_;
+  EtcdLink link_;
+  EtcdLeases leases_;
+  EtcdLister lister_;
+  EtcdWatches watches_;
+  EtcdDoors doors_;
+  std::unordered_map<Nonce, PlacePtr> places_;
+  std::map<std::string, Abandoned> abandoned_;  // by key
+  std::map<std::int64_t, Bereaved> bereaved_;   // by lease
+  std::uint64_t questions_ = 0;
+  TimerId sweep_timer_ = TimerId::none;
+  Time sweep_at_{};
+  std::set<TimerId> retries_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace baton::internal

@@ -1,0 +1,217 @@
+// What operators ask: inspect, list, evict. Answers that are lost are asked for again, for as long
+// as somebody may wait for them.
+#include "common/seam/token_base.h"
+#include "etcd/path.h"
+#include "etcd/queue.h"
+#include "etcd/session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+
+constexpr std::int64_t kPage = 5'000;
+
+Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
+  Entry entry;
+  entry.id = etcd_entry_id(prefix, kv.key(), kv.create_revision());
+  entry.token = static_cast<std::uint64_t>(kv.create_revision());
+  if (auto value = etcd_decode_value(kv.value())) {
+    entry.label = std::move(value->label);
+    entry.since = value->since;
+  } else {
+    entry.label = "unknown";
+  }
+  return entry;
+}
+
+}  // namespace
+
+void EtcdSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+  inspect_by(patience(), name, std::move(answer));
+}
+
+void EtcdSession::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
+  // Behind our own removals: what this client has given up is not shown to it.
+  doors_.peek(prefix(name), [this, until, name, answer = std::move(answer)](bool) mutable {
+    inspect_now(until, name, std::move(answer));
+  });
+}
+
+void EtcdSession::inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer) {
+  const std::string where = prefix(name);
+  auto request = etcd_full_range(where);
+  request.set_keys_only(false);
+  link_.ask<etcdpb::RangeResponse>(
+      EtcdCall::range, request, {},
+      [this, alive = alive_, until, name, where,
+       answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+        if (!*alive) return;
+        if (etcd_passes(reply.status) && loop().now() < until) {
+          again([this, until, name, answer = std::move(answer)]() mutable {
+            inspect_by(until, name, std::move(answer));
+          });
+          return;
+        }
+        if (!reply.ok()) {
+          answer(reply.error("read " + where));
+          return;
+        }
+        LockSnapshot snapshot;
+        snapshot.name = name.text();
+        for (const auto& kv : reply.body.kvs()) {
+          if (etcd_direct(where, kv.key())) snapshot.entries.push_back(make_entry(where, kv));
+        }
+        std::sort(snapshot.entries.begin(), snapshot.entries.end(),
+                  [](const Entry& a, const Entry& b) { return a.token < b.token; });
+        answer(std::move(snapshot));
+      });
+}
+
+// ---- evict
+
+struct EtcdSession::Eviction {
+  std::string key;
+  std::int64_t created = 0;  // 0: any will do
+  bool possible = true;      // false: no entry can have this id
+  Time until{};
+  bool in_doubt = false;  // an answer was lost: it may have been us
+  Answer<bool> answer;
+};
+
+void EtcdSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+  const auto id = etcd_parse_entry_id(entry_id);
+  // The store is asked also about an id that no entry can have: a caller without permission, or
+  // without a connection, hears of that. Nothing is removed then, though the prefix itself may be a
+  // key.
+  auto eviction = std::make_shared<Eviction>();
+  eviction->possible = id && id->suffix != kTokenBaseName;
+  eviction->key = prefix(name) + (id ? id->suffix : "");
+  eviction->created = id ? id->revision : 0;
+  const Time wanted = take_wanted_until();
+  eviction->until = wanted != kNever ? wanted : patience();
+  eviction->answer = std::move(answer);
+  try_evict(eviction);
+}
+
+void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
+  etcdpb::RangeRequest request;
+  request.set_key(eviction->key);
+  request.set_keys_only(true);
+  // True: it will be tried again.
+  const auto retry = [this, eviction](EtcdStatus status) {
+    if (!etcd_passes(status) || loop().now() >= eviction->until) return false;
+    again([this, eviction] { try_evict(eviction); });
+    return true;
+  };
+  link_.ask<etcdpb::RangeResponse>(
+      EtcdCall::range, request, {},
+      [this, alive = alive_, eviction, retry](EtcdReply<etcdpb::RangeResponse>& found) {
+        if (!*alive || retry(found.status)) return;
+        if (!found.ok()) {
+          eviction->answer(found.error("read " + eviction->key));
+          return;
+        }
+        const std::int64_t now = found.body.kvs_size() == 0 || !eviction->possible
+                                     ? 0
+                                     : found.body.kvs(0).create_revision();
+        if (now == 0 || (eviction->created != 0 && now != eviction->created)) {
+          eviction->answer(eviction->in_doubt);  // gone; if an answer was lost, most likely by us
+          return;
+        }
+        eviction->created = now;
+        // Not after the caller was told that it did not happen: neither now, nor when the request
+        // has waited for a token or for room.
+        EtcdHow how;
+        how.wanted = [this, alive, eviction] { return *alive && loop().now() < eviction->until; };
+        etcdpb::TxnRequest txn;
+        auto& compare = *txn.add_compare();
+        compare.set_key(eviction->key);
+        compare.set_target(etcdpb::Compare::CREATE);
+        compare.set_result(etcdpb::Compare::EQUAL);
+        compare.set_create_revision(now);
+        txn.add_success()->mutable_request_delete_range()->set_key(eviction->key);
+        link_.ask<etcdpb::TxnResponse>(
+            EtcdCall::txn, txn, how,
+            [alive, eviction, retry](EtcdReply<etcdpb::TxnResponse>& reply) {
+              if (!*alive) return;
+              eviction->in_doubt |= reply.status == EtcdStatus::lost;
+              if (retry(reply.status)) return;
+              if (!reply.ok()) {
+                eviction->answer(reply.error("remove " + eviction->key));
+              } else {
+                eviction->answer(reply.body.succeeded() || eviction->in_doubt);
+              }
+            });
+      });
+}
+
+// ---- list, a page at a time, all at one revision
+
+struct EtcdSession::Listing {
+  std::string prefix;
+  std::string next;  // where the next page begins
+  std::string end;
+  std::int64_t revision = 0;
+  Time until{};
+  std::set<std::string> found;
+  Answer<std::vector<std::string>> answer;
+};
+
+void EtcdSession::list(std::string_view wanted, Answer<std::vector<std::string>> answer) {
+  list_by(patience(), wanted, std::move(answer));
+}
+
+void EtcdSession::list_by(Time until, std::string_view wanted,
+                          Answer<std::vector<std::string>> answer) {
+  auto listing = std::make_shared<Listing>();
+  listing->prefix = wanted;
+  listing->until = until;
+  const std::string below = (parts_.root.empty() ? "" : parts_.root + "/") + listing->prefix;
+  listing->next = below.empty() ? std::string(1, '\0') : below;
+  listing->end = etcd_range_end(below);
+  listing->answer = std::move(answer);
+  list_on(listing);
+}
+
+void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
+  etcdpb::RangeRequest request;
+  request.set_key(listing->next);
+  request.set_range_end(listing->end);
+  request.set_keys_only(true);
+  request.set_limit(kPage);
+  request.set_revision(listing->revision);
+  link_.ask<etcdpb::RangeResponse>(
+      EtcdCall::range, request, {},
+      [this, alive = alive_, listing](EtcdReply<etcdpb::RangeResponse>& reply) {
+        if (!*alive) return;
+        if ((etcd_passes(reply.status) || reply.status == EtcdStatus::bad_revision) &&
+            loop().now() < listing->until) {
+          // Compacted meanwhile, or nobody answered: from the beginning.
+          again([this, listing] {
+            list_by(listing->until, listing->prefix, std::move(listing->answer));
+          });
+          return;
+        }
+        if (!reply.ok()) {
+          listing->answer(reply.error("list the locks"));
+          return;
+        }
+        for (const auto& kv : reply.body.kvs()) {
+          auto name = etcd_lock_of(parts_.root, kv.key());
+          if (name && name->starts_with(listing->prefix)) listing->found.insert(*std::move(name));
+        }
+        if (reply.body.more() && reply.body.kvs_size() > 0) {
+          // The header of a later page tells the store's present revision, not that of the page.
+          if (listing->revision == 0) listing->revision = reply.body.header().revision();
+          listing->next = reply.body.kvs(reply.body.kvs_size() - 1).key() + '\0';
+          list_on(listing);
+          return;
+        }
+        listing->answer(std::vector<std::string>(listing->found.begin(), listing->found.end()));
+      });
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,78 @@
+// The record of the token base: a key without a lease, right below the root.
+#include "common/seam/token_base.h"
+#include "etcd/path.h"
+#include "etcd/session.h"
+
+#include <utility>
+
+namespace baton::internal {
+
+void EtcdSession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  settle_token_base_by(patience(), wanted, std::move(answer));
+}
+
+void EtcdSession::settle_token_base_by(Time until, std::uint64_t wanted,
+                                       Answer<std::uint64_t> answer) {
+  const std::string key = etcd_token_base_key(parts_.root);
+  etcdpb::RangeRequest request;
+  request.set_key(key);
+  link_.ask<etcdpb::RangeResponse>(
+      EtcdCall::range, request, {},
+      [this, alive = alive_, until, wanted, key,
+       answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+        if (!*alive) return;
+        if (etcd_passes(reply.status) && loop().now() < until) {
+          again([this, until, wanted, answer = std::move(answer)]() mutable {
+            settle_token_base_by(until, wanted, std::move(answer));
+          });
+        } else if (!reply.ok()) {
+          answer(reply.error("read the token base " + key));
+        } else if (reply.body.kvs_size() != 0) {
+          answer(read_token_base(reply.body.kvs(0).value(), key));
+        } else if (wanted == 0) {
+          answer(std::uint64_t{0});
+        } else {
+          record_token_base(until, wanted, std::move(answer));
+        }
+      });
+}
+
+void EtcdSession::record_token_base(Time until, std::uint64_t wanted,
+                                    Answer<std::uint64_t> answer) {
+  list_by(until, "",
+          [this, until, wanted,
+           answer = std::move(answer)](const Result<std::vector<std::string>>& locks) mutable {
+            if (!locks || !locks->empty()) {
+              answer(locks ? token_base_in_use(wanted, locks->front()) : locks.error());
+              return;
+            }
+            const std::string key = etcd_token_base_key(parts_.root);
+            etcdpb::TxnRequest txn;
+            auto& compare = *txn.add_compare();  // the first one wins
+            compare.set_key(key);
+            compare.set_target(etcdpb::Compare::CREATE);
+            compare.set_result(etcdpb::Compare::EQUAL);
+            compare.set_create_revision(0);
+            auto& put = *txn.add_success()->mutable_request_put();
+            put.set_key(key);
+            put.set_value(encode_token_base(wanted));
+            link_.ask<etcdpb::TxnResponse>(
+                EtcdCall::txn, txn, {},
+                [this, alive = alive_, until, wanted, key,
+                 answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+                  if (!*alive) return;
+                  if (reply.ok()) {
+                    settle_token_base_by(until, wanted,
+                                         std::move(answer));  // the store says whose it is
+                  } else if (etcd_passes(reply.status) && loop().now() < until) {
+                    again([this, until, wanted, answer = std::move(answer)]() mutable {
+                      settle_token_base_by(until, wanted, std::move(answer));
+                    });
+                  } else {
+                    answer(reply.error("record the token base " + key));
+                  }
+                });
+          });
+}
+
+}  // namespace baton::internal

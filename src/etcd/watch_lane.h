@@ -1,0 +1,207 @@
+// One shared stream of EtcdWatches. Included by watches.cpp alone.
+#pragma once
+
+#include "common/base/mutant.h"
+#include "etcd/watches.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace baton::internal {
+
+// One stream, and the watches on it. When it breaks it opens another and goes on there.
+class EtcdWatches::Lane final : public EtcdStreamListener {
+ public:
+  static constexpr std::chrono::milliseconds kCreateTimeout{2'000};
+  static constexpr std::chrono::milliseconds kFirstPause{100};
+  static constexpr std::chrono::milliseconds kLongestPause{2'000};
+  static constexpr int kMostRefusals = 3;
+  // A watch from an older revision costs its member all that has happened since, while others wait.
+  static constexpr std::int64_t kMostBehind = 1'000;
+
+  explicit Lane(EtcdWatches& owner) : owner_(owner) {}
+  ~Lane() override { owner_.loop_.cancel(timer_), owner_.loop_.cancel(pause_); }
+
+  std::size_t size() const noexcept { return ids_.size(); }
+  std::size_t endpoint() const noexcept { return endpoint_; }
+  bool open() const noexcept { return stream_ != nullptr; }
+
+  void add(const WatchPtr& watch) {
+    ids_.insert(watch->id);
+    watch->lane = this;
+    if (pause_ != TimerId::none || opening_) return;  // with the others, when it opens
+    if (stream_ == nullptr) {
+      open_all();
+    } else {
+      create(*watch);
+    }
+  }
+
+  void remove(const Watch& watch) {
+    ids_.erase(watch.id);
+    // The others are not given more time by that.
+    if (pending_.erase(watch.id) > 0 && pending_.empty()) refresh_timer();
+    if (stream_ == nullptr) return;
+    etcdpb::WatchRequest request;
+    request.mutable_cancel_request()->set_watch_id(watch.id);
+    stream_->send(request);
+  }
+
+  // Begins anew, at the endpoint of the day.
+  void renew(bool at_once) {
+    stream_.reset();
+    pending_.clear();
+    owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
+    owner_.loop_.cancel(std::exchange(pause_, TimerId::none));
+    if (ids_.empty()) return;
+    Nanos pause{};
+    if (!at_once || failures_ > 0) {
+      const auto base = std::min(kFirstPause * (1 << std::min(failures_, 5)), kLongestPause);
+      std::uniform_int_distribution<std::int64_t> jitter(Nanos(base).count() / 2,
+                                                         Nanos(base).count());
+      pause = Nanos(jitter(owner_.random_));
+    }
+    ++failures_;
+    pause_ = owner_.loop_.at(owner_.loop_.now() + pause, [this] {
+      pause_ = TimerId::none;
+      open_all();
+    });
+  }
+
+ private:
+  void open_all() {
+    if (std::exchange(opening_, true)) return;
+    // Watches are refused to a stream that was opened without a token, or with an old one.
+    owner_.link_.with_token([this, alive = owner_.alive_] {
+      if (!*alive) return;
+      opening_ = false;
+      if (stream_ != nullptr || pause_ != TimerId::none) return;
+      endpoint_ = owner_.link_.current();
+      token_ = owner_.link_.token();
+      stream_ = owner_.link_.open(endpoint_, EtcdFlow::watch, *this);
+      for (const std::int64_t id : ids_) {
+        if (const auto watch = owner_.find(id)) create(*watch);
+      }
+    });
+  }
+
+  void create(Watch& watch) {
+    etcdpb::WatchRequest request;
+    auto& create = *request.mutable_create_request();
+    create.set_key(watch.want.key);
+    create.set_watch_id(watch.id);
+    create.add_filters(watch.on_put ? etcdpb::WatchCreateRequest::NODELETE
+                                    : etcdpb::WatchCreateRequest::NOPUT);
+    if (!watch.on_put && owner_.link_.revision() - watch.covered > kMostBehind) {
+      watch.covered = 0;  // from now on, and one look at what was before
+    }
+    if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
+    stream_->send(request);
+    watch.looking = 0;  // what an earlier look finds says nothing about this one
+    pending_.insert(watch.id);
+    if (timer_ == TimerId::none) refresh_timer();
+  }
+
+  void refresh_timer() {
+    owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
+    if (pending_.empty() || stream_ == nullptr) return;
+    // Counted from the last that was answered: many at once take their time.
+    timer_ = owner_.loop_.at(owner_.loop_.now() + kCreateTimeout, [this] {
+      timer_ = TimerId::none;
+      owner_.link_.silent(endpoint_, "no answer to a watch");
+      renew(false);
+    });
+  }
+
+  void stream_message(const EtcdMessage& message) override {
+    const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
+    if (!owner_.link_.heard(endpoint_, response.header())) return;
+    if (response.canceled() && response.watch_id() < 0) {
+      refused(response.cancel_reason());
+      return;
+    }
+    const auto watch =
+        ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
+    // Also the answer to one that is not wanted any more is a sign of life.
+    if (pending_.erase(response.watch_id()) > 0 || response.created()) refresh_timer();
+    if (watch == nullptr) return;  // cancelled meanwhile
+    if (response.canceled()) {
+      cancelled(watch, response);
+      return;
+    }
+    if (pending_.empty()) failures_ = refusals_ = 0;  // all of them were accepted
+    if (response.created()) {
+      owner_.created(watch, response.header().revision());
+      return;
+    }
+    const auto alive = owner_.alive_;
+    for (const auto& event : response.events()) {
+      if (!*alive || watch->lane != this) return;
+      owner_.event(watch, event);
+    }
+  }
+
+  // A watch was refused; servers do not say which. Most likely the stream's token has run out,
+  // which only new watches notice.
+  void refused(const std::string& why) {
+    if (mutant(Mutant::refused_watch_waits)) return;
+    owner_.link_.forget_token(token_);
+    if (++refusals_ < kMostRefusals) {
+      renew(false);
+      return;
+    }
+    // Whoever waits looks, and is told why by that; in a while, or it would go round and round.
+    owner_.link_.note(endpoint_, "a watch was refused: " + why);
+    refusals_ = 0;
+    stream_.reset();
+    pending_.clear();
+    owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
+    const auto ids = ids_;
+    for (const std::int64_t id : ids) {
+      if (const auto watch = owner_.find(id)) owner_.pause(watch);
+    }
+  }
+
+  // Compacted, or no reason at all: never taken for a deletion. Whoever waits looks, and watches
+  // again; puts are watched for from now on.
+  void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
+    if (response.cancel_reason().find("permission") != std::string::npos ||
+        response.cancel_reason().find("auth") != std::string::npos ||
+        response.cancel_reason().find("user name") != std::string::npos) {
+      refused(response.cancel_reason());
+    } else if (watch->on_put) {
+      owner_.begin_anew(watch);
+    } else if (response.compact_revision() != 0) {
+      owner_.fire(watch, {mutant(Mutant::compaction_is_gone), false, 0, 0});
+    } else {
+      owner_.pause(watch);
+    }
+  }
+
+  void stream_ended(const EtcdVerdict& why) override {
+    owner_.link_.failed(endpoint_, why);
+    if (etcd_status(why) == EtcdStatus::token_expired) owner_.link_.forget_token(token_);
+    renew(true);
+  }
+
+  EtcdWatches& owner_;
+  std::unique_ptr<EtcdStream> stream_;
+  std::size_t endpoint_ = 0;
+  std::set<std::int64_t> ids_;
+  std::set<std::int64_t> pending_;  // create requests that are not answered
+  std::string token_;               // that the stream was opened with
+  int refusals_ = 0;                // in a row
+  bool opening_ = false;
+  int failures_ = 0;
+  TimerId timer_ = TimerId::none;
+  TimerId pause_ = TimerId::none;
+};
+
+}  // namespace baton::internal

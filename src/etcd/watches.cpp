@@ -1,0 +1,238 @@
+#include "etcd/watches.h"
+
+#include "etcd/watch_lane.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+using std::chrono::milliseconds;
+
+namespace {
+constexpr milliseconds kRefusedPause{1'000};
+}  // namespace
+
+EtcdWatches::EtcdWatches(Loop& loop, EtcdLink& link) : loop_(loop), link_(link) {}
+
+EtcdWatches::~EtcdWatches() {
+  *alive_ = false;
+  for (const auto& [id, watch] : watches_) loop_.cancel(watch->timer);
+}
+
+EtcdWatches::WatchPtr EtcdWatches::find(std::int64_t id) const {
+  const auto found = watches_.find(id);
+  return found == watches_.end() ? nullptr : found->second;
+}
+
+WatchId EtcdWatches::watch(Want want, EtcdNewsHandler handler) {
+  const auto number = static_cast<std::uint64_t>(next_++);
+  const WatchId id{number};
+  const auto known = by_key_.find(want.key);
+  if (known != by_key_.end() && known->second->want.created == want.created) {
+    // Shared: what it hears, all hear. Whoever waits for the key to go does not wait for a delay.
+    const auto watch = known->second;
+    watch->handlers.emplace_back(id, std::move(handler));
+    by_id_.emplace(number, watch);
+    if (watch->timer != TimerId::none && want.delay == Nanos{}) {
+      loop_.cancel(std::exchange(watch->timer, TimerId::none));
+      watch->want.from_known = want.from_known;
+      watch->want.known = std::max(watch->want.known, want.known);
+      begin(watch);
+    }
+    return id;
+  }
+  if (known != by_key_.end()) {
+    // The same key, created anew: the old one is gone.
+    loop_.defer([this, alive = alive_, old = known->second] {
+      if (*alive && watches_.contains(old->id)) fire(old, {true, false, 0, 0});
+    });
+  }
+  auto watch = std::make_shared<Watch>();
+  watch->id = next_++;
+  watch->want = std::move(want);
+  watch->handlers.emplace_back(id, std::move(handler));
+  watches_.emplace(watch->id, watch);
+  by_key_[watch->want.key] = watch;
+  by_id_.emplace(number, watch);
+  if (watch->want.delay == Nanos{}) {
+    begin(watch);
+  } else {
+    watch->timer = loop_.at(loop_.now() + watch->want.delay, [this, watch] {
+      watch->timer = TimerId::none;
+      begin(watch);
+    });
+  }
+  return id;
+}
+
+WatchId EtcdWatches::watch_puts(const std::string& key, std::int64_t after,
+                                EtcdPutHandler handler) {
+  auto watch = std::make_shared<Watch>();
+  watch->id = next_++;
+  watch->want.key = key;
+  watch->covered = after;
+  watch->on_put = std::move(handler);
+  watches_.emplace(watch->id, watch);
+  by_id_.emplace(static_cast<std::uint64_t>(watch->id), watch);
+  begin(watch);
+  return WatchId{static_cast<std::uint64_t>(watch->id)};
+}
+
+void EtcdWatches::begin(const WatchPtr& watch) {
+  if (watch->want.from_known) watch->covered = watch->want.known;
+  for (const auto& lane : lanes_) {
+    if (lane->size() < kPerStream) {
+      lane->add(watch);
+      return;
+    }
+  }
+  lanes_.push_back(std::make_unique<Lane>(*this));
+  lanes_.back()->add(watch);
+}
+
+// Refused: what comes of it is not worth hurrying for.
+void EtcdWatches::pause(const WatchPtr& watch) {
+  if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
+  watch->covered = 0;
+  watch->timer = loop_.at(loop_.now() + kRefusedPause, [this, watch] {
+    watch->timer = TimerId::none;
+    if (watch->on_put) {
+      begin_anew(watch);
+    } else {
+      fire(watch, {});
+    }
+  });
+}
+
+// Under another number: the server still knows the old one.
+void EtcdWatches::begin_anew(const WatchPtr& watch) {
+  if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
+  watches_.erase(watch->id);
+  watch->id = next_++;
+  watch->covered = 0;
+  watches_.emplace(watch->id, watch);
+  begin(watch);
+}
+
+void EtcdWatches::unwatch(WatchId id) {
+  fired_.erase(static_cast<std::uint64_t>(id));
+  const auto found = by_id_.find(static_cast<std::uint64_t>(id));
+  if (found == by_id_.end()) return;
+  const auto watch = found->second;
+  by_id_.erase(found);
+  std::erase_if(watch->handlers, [id](const auto& handler) { return handler.first == id; });
+  if (watch->handlers.empty()) forget(watch);
+}
+
+void EtcdWatches::forget(const WatchPtr& watch) {
+  loop_.cancel(std::exchange(watch->timer, TimerId::none));
+  watches_.erase(watch->id);
+  if (const auto mine = by_key_.find(watch->want.key);
+      mine != by_key_.end() && mine->second == watch) {
+    by_key_.erase(mine);
+  }
+  for (const auto& [id, handler] : watch->handlers) by_id_.erase(static_cast<std::uint64_t>(id));
+  if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
+}
+
+// ---- what is heard
+
+void EtcdWatches::created(const WatchPtr& watch, std::int64_t revision) {
+  const bool again = std::exchange(watch->begun, true);
+  if (watch->covered != 0) {
+    watch->resumed |= again;  // it goes on right after what is known
+    return;
+  }
+  if (watch->on_put) {
+    watch->covered = revision;
+    return;
+  }
+  if (revision <= watch->want.known) {
+    watch->covered = watch->want.known;  // nothing has happened since
+    return;
+  }
+  watch->looking = revision;
+  look(watch, revision, true);
+}
+
+// Whether it was gone before the watch began. At the watch's own member and at its beginning first,
+// which costs the cluster nothing.
+void EtcdWatches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
+  etcdpb::RangeRequest request;
+  request.set_key(watch->want.key);
+  request.set_keys_only(true);
+  EtcdHow how;
+  if (pinned) {
+    request.set_revision(revision);
+    request.set_serializable(true);
+    how.endpoint = watch->lane->endpoint();
+    how.fresh = false;
+    how.timeout = kPinnedPatience;
+  }
+  link_.ask<etcdpb::RangeResponse>(
+      EtcdCall::range, request, how,
+      [this, alive = alive_, watch, revision, pinned](EtcdReply<etcdpb::RangeResponse>& reply) {
+        if (!*alive || !watches_.contains(watch->id) || watch->looking != revision) return;
+        if (!reply.ok() && pinned) {
+          look(watch, revision, false);
+          return;
+        }
+        const bool there = reply.ok() && reply.body.kvs_size() == 1 &&
+                           reply.body.kvs(0).create_revision() == watch->want.created;
+        if (there) {
+          watch->covered = revision;
+        } else {
+          fire(watch, {reply.ok(), pinned, revision, reply.endpoint});
+        }
+      });
+}
+
+void EtcdWatches::event(const WatchPtr& watch, const etcdpb::Event& event) {
+  const std::int64_t revision = event.kv().mod_revision();
+  if (watch->on_put) {
+    if (event.type() != etcdpb::Event::PUT) return;
+    watch->covered = std::max(watch->covered, revision);
+    watch->on_put(event.kv().create_revision());
+    return;
+  }
+  if (event.type() != etcdpb::Event::DELETE || revision <= watch->want.created) return;
+  // After a break the member may be another one: ask the cluster then.
+  fire(watch, {true, !watch->resumed, revision, watch->lane->endpoint()});
+}
+
+void EtcdWatches::deleted(const std::string& key, std::int64_t created, std::int64_t revision,
+                          std::size_t endpoint) {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end() || found->second->want.created != created) return;
+  const auto watch = found->second;
+  fire(watch, {true, true, revision, endpoint});
+}
+
+void EtcdWatches::fire(const WatchPtr& watch, const EtcdNews& news) {
+  std::vector<std::uint64_t> ids;
+  for (auto& [id, handler] : watch->handlers) {
+    ids.push_back(static_cast<std::uint64_t>(id));
+    fired_.emplace(ids.back(), std::move(handler));
+  }
+  forget(watch);
+  // Not inside anybody's call; and whoever hears it may unwatch others, or end the session.
+  loop_.defer([this, alive = alive_, ids = std::move(ids), news] {
+    for (const auto id : ids) {
+      if (!*alive) return;
+      const auto found = fired_.find(id);
+      if (found == fired_.end()) continue;
+      auto handler = std::move(found->second);
+      fired_.erase(found);
+      handler(news);
+    }
+  });
+}
+
+void EtcdWatches::leave(std::size_t endpoint) {
+  for (const auto& lane : lanes_) {
+    if (lane->open() && lane->endpoint() == endpoint) lane->renew(true);
+  }
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,66 @@
+// Names inside the directory of a file store. Pure, but for random_u64().
+//
+//   tokens.<boot>                     the token counter of this boot
+//   clients/c.<id>  b.<id>  t.<id>    liveness file, bell, liveness file in the making
+//   locks/a,/b/queue.<n>.<salt>       one generation of the queue of lock a/b
+//
+// All but the last segment of a lock name end in ',', which no lock name contains: the locks a and
+// a/b live in the directories a and a,/b and never see each other's files.
+#pragma once
+
+#include "common/seam/ticket.h"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton::internal {
+
+enum class ClientId : std::uint64_t {};
+
+// A generation of a queue. The salt makes the name of each file unique for ever: whoever decided to
+// unlink it, and was stopped for an hour before doing so, hits this file or none.
+struct GenerationId {
+  std::uint32_t number = 0;
+  std::uint64_t salt = 0;
+  auto operator<=>(const GenerationId&) const = default;
+};
+
+// How many records a generation holds: locks that are used once burn few tokens, busy ones seldom
+// change their file.
+constexpr std::uint32_t capacity_of(std::uint32_t number) noexcept {
+  if (number <= 1) return 64;
+  if (number == 2) return 256;
+  return number == 3 ? 1024 : 4096;
+}
+
+std::string queue_file_name(GenerationId id);
+std::optional<GenerationId> parse_queue_file_name(std::string_view name);
+
+std::string client_file_name(char kind, ClientId id);  // kind: 'c', 'b' or 't'
+std::optional<ClientId> parse_client_file_name(char kind, std::string_view name);
+
+// What operators see and evict by: "<client>-<nonce>".
+std::string entry_id(ClientId client, std::uint64_t nonce);
+struct EntryKey {
+  ClientId client;
+  std::uint64_t nonce;
+};
+std::optional<EntryKey> parse_entry_id(std::string_view text);
+
+// Directories of a lock below locks/, outermost first.
+std::vector<std::string> lock_directories(const LockName& name);
+
+// FNV-1a: what a bell says. Two locks with one hash cost a look, nothing else.
+std::uint64_t hash_text(std::string_view text) noexcept;
+
+std::string hex16(std::uint64_t value);
+std::optional<std::uint64_t> parse_hex16(std::string_view text);
+
+// From the kernel. Throws Error.
+std::uint64_t random_u64();
+
+}  // namespace baton::internal

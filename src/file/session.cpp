@@ -1,0 +1,332 @@
+// Tickets: join, look, watch, withdraw. session_admin.cpp has what operators ask for.
+#include "file/session.h"
+
+#include "common/base/fork_guard.h"
+#include "file/error.h"
+#include "file/sweep.h"
+#include "file/session_respond.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace baton::internal {
+
+namespace {
+
+constexpr std::size_t kOpenLocks = 16;  // two descriptors each, at most
+constexpr std::chrono::milliseconds kIdle{1000};
+constexpr std::chrono::milliseconds kTidySlice{5};   // removing a file can take milliseconds:
+constexpr std::chrono::milliseconds kTidyPause{50};  // others have a right to the strand, too
+constexpr std::size_t kBellBatch = 4096;             // 32 KiB, half of what a FIFO holds
+
+// On a full disk, what the dead have left may be what fills it.
+Liveness make_liveness(const StoreDir& store, const std::string& label, const Clock& clock) {
+  try {
+    return Liveness(store, label);
+  } catch (const Error& e) {
+    if (e.errc() != Errc::store_error) throw;
+    Clients nobody(store, ClientId{});
+    sweep(store, nobody, clock, clock.now() + kSweepTime);
+  }
+  return Liveness(store, label);
+}
+
+// The mapping lives as long as anybody may ask.
+class FileSign final : public TicketSign {
+ public:
+  FileSign(std::shared_ptr<QueueFile> file, std::uint32_t index)
+      : file_(std::move(file)), record_(file_->record(index)) {}
+  bool evicted() const noexcept override {
+    // dead: somebody took us for dead (our liveness file was removed by hand), and goes on.
+    return has_flag(record_, RecordFlag::evicted) || has_flag(record_, RecordFlag::dead);
+  }
+
+ private:
+  std::shared_ptr<QueueFile> file_;
+  QueueRecord& record_;
+};
+
+}  // namespace
+
+FileStore::FileStore(const std::string& path)
+    : directory(path), tokens(directory, current_boot()) {}
+
+FileSession::Lock::Lock(const FileSession& session, const LockName& n)
+    : name(n),
+      hash(hash_text(n.text())),
+      queue(session.store_->directory, &session.store_->tokens, session.clients_, n) {}
+
+FileSession::FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store,
+                         const BackendOptions& options)
+    : loop_(loop),
+      store_(std::move(store)),
+      log_(options.log),
+      fork_generation_(fork_generation()),
+      liveness_(make_liveness(store_->directory, options.label, loop.clock())),
+      clients_(store_->directory, liveness_.id()),
+      client_watch_(loop, store_->directory, liveness_, options.log,
+                    [this](ClientId client) { watches_.fire_client(client); }),
+      watches_(loop, [this](const Place& place) {
+        if (!clients_.is_own(place.client())) client_watch_.remove(place.client());
+        arm_idle_timer(kIdle);  // its lock may be idle now
+      }) {
+  loop_.add_fd(liveness_.bell(), [this] { on_bell(); });
+  sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweepTime);
+}
+
+FileSession::~FileSession() {
+  *alive_ = false;
+  // The epoll of a fork is its parent's, too.
+  if (fork_generation_ == fork_generation() && !closed_) loop_.remove_fd(liveness_.bell());
+  watches_.clear();
+}
+
+FileSession::Lock* FileSession::known_lock(const LockName& name) {
+  const auto it = locks_.find(name.text());
+  return it == locks_.end() ? nullptr : it->second.get();
+}
+
+FileSession::Lock& FileSession::lock(const LockName& name) {
+  if (closed_) throw Error(Errc::closed, "the session is closed");
+  clients_.new_look();
+  if (Lock* known = known_lock(name)) return *known;
+  auto made = std::make_unique<Lock>(*this, name);
+  Lock& lock = *made;
+  locks_.emplace(name.text(), std::move(made));
+  by_hash_.emplace(lock.hash, &lock);
+  lock.idle_since = loop_.now();
+  return lock;
+}
+
+// After each use: keeps the number of descriptors small, and tidies up what nobody uses.
+void FileSession::used(Lock& lock) {
+  if (lock.open_at) {
+    open_.splice(open_.begin(), open_, *lock.open_at);
+  } else if (lock.queue.has_descriptors()) {
+    open_.push_front(&lock);
+    lock.open_at = open_.begin();
+  }
+  if (lock.idle() && lock.queue.blank()) {
+    forget(lock);  // it has no files: a million names that were tried once cost nothing
+    return;
+  }
+  if (lock.idle()) {
+    lock.idle_since = loop_.now();
+    arm_idle_timer(kIdle);
+  }
+  if (open_.size() <= kOpenLocks) return;
+  Lock& oldest = *open_.back();
+  open_.pop_back();
+  oldest.open_at.reset();
+  if (oldest.idle()) {
+    discard(oldest);
+  } else {
+    oldest.queue.close_descriptors();
+  }
+}
+
+// False: files of it are left that nobody else may be going to remove.
+bool FileSession::discard(Lock& lock) noexcept {
+  bool tidy = false;
+  try {
+    lock.queue.remove_if_unused();
+    tidy = true;
+  } catch (const std::exception& e) {
+    log_(LogLevel::warning, "cannot tidy up lock \"" + lock.name.text() + "\" in " +
+                                store_->directory.path() + ": " + e.what());
+  }
+  forget(lock);
+  return tidy;
+}
+
+void FileSession::forget(Lock& lock) noexcept {
+  if (lock.open_at) open_.erase(*lock.open_at);
+  const auto [begin, end] = by_hash_.equal_range(lock.hash);
+  by_hash_.erase(std::find_if(begin, end, [&](const auto& e) { return e.second == &lock; }));
+  locks_.erase(locks_.find(lock.name.text()));
+}
+
+void FileSession::arm_idle_timer(std::chrono::milliseconds delay) {
+  if (idle_timer_armed_ || closed_) return;
+  idle_timer_armed_ = true;
+  loop_.at(loop_.now() + delay, [this, alive = alive_] {
+    if (*alive) discard_idle();
+  });
+}
+
+void FileSession::discard_idle() {
+  idle_timer_armed_ = false;
+  clients_.new_look();
+  const Time now = loop_.now();
+  std::vector<Lock*> old;
+  bool more = false;
+  for (const auto& [name, lock] : locks_) {
+    if (!lock->idle()) continue;
+    if (now - lock->idle_since >= kIdle) {
+      old.push_back(lock.get());
+    } else {
+      more = true;
+    }
+  }
+  for (Lock* lock : old) {
+    if (loop_.now() - now >= kTidySlice) {
+      arm_idle_timer(kTidyPause);
+      return;
+    }
+    discard(*lock);
+  }
+  if (more) arm_idle_timer(kIdle / 2);
+}
+
+Standing FileSession::standing(Lock& lock, Nonce nonce, const Place& place) {
+  Standing standing;
+  const Place predecessor = lock.queue.ahead(place, standing.view.omitted_ahead);
+  auto& tickets = standing.view.tickets;
+  tickets.reserve(2);
+  if (predecessor) {
+    const std::uint64_t theirs = predecessor.record().nonce;
+    const ClientId client = predecessor.client();
+    tickets.push_back({predecessor.rank(), entry_id(client, theirs),
+                       clients_.is_own(client) ? std::optional(Nonce{theirs}) : std::nullopt});
+  }
+  tickets.push_back(
+      {place.rank(), entry_id(clients_.own(), static_cast<std::uint64_t>(nonce)), nonce});
+  standing.token = place.rank();
+  standing.sign = std::make_shared<FileSign>(place.generation->file, place.index);
+  return standing;
+}
+
+void FileSession::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+  respond(std::move(answer), [&] {
+    Lock& mine = lock(name);
+    const auto key = static_cast<std::uint64_t>(nonce);
+    if (const auto it = mine.tickets.find(key); it != mine.tickets.end()) {
+      return mine.queue.stands(it->second) ? standing(mine, nonce, it->second) : Standing{};
+    }
+    try {
+      const Place place = mine.queue.join(key);
+      try {
+        mine.tickets.emplace(key, place);
+        Standing result = standing(mine, nonce, place);
+        used(mine);
+        return result;
+      } catch (...) {
+        mine.tickets.erase(key);
+        take_out(mine, place);
+        throw;
+      }
+    } catch (...) {
+      used(mine);
+      throw;
+    }
+  });
+}
+
+void FileSession::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+  respond(std::move(answer), [&] {
+    clients_.new_look();
+    Lock* mine = known_lock(name);
+    if (mine == nullptr) return Standing{};
+    const auto it = mine->tickets.find(static_cast<std::uint64_t>(nonce));
+    if (it == mine->tickets.end() || !mine->queue.stands(it->second)) return Standing{};
+    return standing(*mine, nonce, it->second);
+  });
+}
+
+void FileSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+  respond(std::move(answer), [&] {
+    clients_.new_look();
+    Lock* mine = known_lock(name);
+    if (mine == nullptr) return false;
+    const auto it = mine->tickets.find(static_cast<std::uint64_t>(nonce));
+    std::size_t omitted = 0;
+    return it != mine->tickets.end() && mine->queue.stands(it->second) &&
+           !mine->queue.ahead(it->second, omitted);
+  });
+}
+
+WatchId FileSession::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
+                           WatchHandler handler) {
+  if (closed_) return WatchId::none;  // answers nothing any more
+  Lock& watched = lock(name);
+  Place place;
+  if (ticket.ours) {
+    const auto it = watched.tickets.find(static_cast<std::uint64_t>(*ticket.ours));
+    if (it != watched.tickets.end()) place = it->second;
+  } else {
+    place = watched.queue.find(ticket.rank);
+    if (place && entry_id(place.client(), place.record().nonce) != ticket.id) place = {};
+  }
+  if (place && !place.in_line()) place = {};
+  const WatchId id = watches_.add(watched.watches, place, std::move(handler));
+  if (place && !clients_.is_own(place.client())) client_watch_.add(place.client());
+  return id;
+}
+
+void FileSession::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
+  respond(std::move(answer), [&] {
+    clients_.new_look();
+    Lock* mine = known_lock(name);
+    if (mine == nullptr) return Done{};
+    const auto it = mine->tickets.find(static_cast<std::uint64_t>(nonce));
+    if (it == mine->tickets.end()) return Done{};
+    const Place place = std::move(it->second);
+    mine->tickets.erase(it);
+    take_out(*mine, place);
+    used(*mine);
+    return Done{};
+  });
+}
+
+// The ticket is gone from here on, whatever fails after: others then find out by themselves.
+void FileSession::take_out(Lock& lock, const Place& place) {
+  set_flag(place.record(), RecordFlag::withdrawn);
+  try {
+    wake_behind(lock, place);
+    lock.queue.prune();
+  } catch (const std::exception& e) {
+    log_(LogLevel::warning, "lock \"" + lock.name.text() + "\" in " + store_->directory.path() +
+                                ": the next in line could not be told: " + e.what());
+  }
+}
+
+void FileSession::wake_behind(Lock& lock, const Place& gone) {
+  watches_.fire_rank(lock.watches, gone.rank());
+  Place from = gone;
+  while (const Place next = lock.queue.behind(from)) {
+    const ClientId client = next.client();
+    if (clients_.is_own(client)) {
+      // What stands between is gone as well; its watcher may not have heard of that yet.
+      watches_.fire_gone_between(lock.watches, gone.rank() + 1, next.rank());
+      return;
+    }
+    // Who lives without a bell looks by itself, later.
+    if (clients_.ring(client, lock.hash) || clients_.alive(client)) return;
+    set_flag(next.record(), RecordFlag::dead);
+    from = next;
+  }
+}
+
+void FileSession::on_bell() {
+  std::vector<std::uint64_t> hashes(kBellBatch);
+  hashes.resize(liveness_.drain_bell(hashes.data(), hashes.size()));
+  // A small pipe (many FIFOs of one user) is full long before our batch is.
+  const int bytes = ::fcntl(liveness_.bell(), F_GETPIPE_SZ);
+  const std::size_t half =
+      bytes > 0 ? static_cast<std::size_t>(bytes) / sizeof(std::uint64_t) / 2 : kBellBatch;
+  if (hashes.size() >= std::min(kBellBatch, half)) {
+    // Some may have been lost to a full bell.
+    for (const auto& [name, lock] : locks_) watches_.fire_gone(lock->watches);
+    return;
+  }
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  for (const std::uint64_t hash : hashes) {
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) watches_.fire_gone(it->second->watches);
+  }
+}
+
+}  // namespace baton::internal

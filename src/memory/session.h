@@ -1,0 +1,89 @@
+// MemorySession: the seam over a MemoryStore, through a Wire.
+#pragma once
+
+#include "common/seam/session.h"
+#include "memory/store.h"
+#include "memory/wire.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace baton::internal {
+
+struct MemorySessionParts {
+  std::shared_ptr<MemoryStore> store;
+  std::shared_ptr<Wire> wire;
+  Loop* loop;
+  const Clock* store_clock;  // the store's own; may run at another rate than the loop's
+  std::uint64_t client;      // same for all sessions of a client
+  std::string label;
+  std::string endpoint;
+  std::chrono::milliseconds timeout;
+  bool remote = false;  // as if on another machine: evictions are not seen without being told
+};
+
+class MemorySession final : public Session {
+ public:
+  // Opens it at the store and answers with it.
+  static void open(const MemorySessionParts& parts, SessionListener& listener,
+                   Answer<std::unique_ptr<Session>> answer);
+  ~MemorySession() override;
+
+  void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void peek(const LockName& name, Answer<bool> busy) override;
+  WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
+                WatchHandler handler) override;
+  void unwatch(WatchId id) override;
+  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
+  void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
+  void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
+  void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
+  void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override;
+  void close(Answer<Done> answer) override;
+  std::shared_ptr<LeaseView> lease() const override { return lease_; }
+  SessionInfo info() const override;
+  std::chrono::milliseconds backstop() const override;
+
+ private:
+  class Peer;
+  MemorySession(MemorySessionParts parts, SessionListener& listener, MemorySessionId id,
+                std::shared_ptr<Peer> peer, Time sent);
+
+  struct Question {
+    std::shared_ptr<void> answer;  // an Answer<T>
+    TimerId timer = TimerId::none;
+  };
+  template <class T, class F>
+  void ask(Traffic kind, F at_store, Answer<T> answer);
+  template <class T>
+  void finish(std::uint64_t question, Result<T> result);
+  void drop_questions();
+  void beat();
+  void beat_answered(Time sent, bool alive);
+  void renew(Time sent, Time now);
+  void over(const std::string& detail);
+  void watch_fired(WatchId id);
+
+  const MemorySessionParts parts_;
+  SessionListener& listener_;
+  const MemorySessionId id_;
+  std::shared_ptr<Peer> peer_;
+  std::shared_ptr<LeaseView> lease_;
+  std::shared_ptr<bool> alive_;  // answers check it: none after our end
+  bool ended_ = false;
+  Time last_sent_{};
+  TimerId beat_timer_ = TimerId::none;
+  std::uint64_t next_question_ = 1;
+  std::unordered_map<std::uint64_t, Question> questions_;
+  std::uint64_t next_watch_ = 1;
+  std::unordered_map<WatchId, WatchHandler> watches_;
+};
+
+}  // namespace baton::internal

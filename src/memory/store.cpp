@@ -1,0 +1,336 @@
+#include "memory/store.h"
+
+#include "common/base/mutant.h"
+#include "common/seam/token_base.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+constexpr std::size_t kMostCounted = 1024;      // "how many are ahead" is for messages
+constexpr std::size_t kMostWithdrawn = 10'000;  // far more than can be under way
+
+Error over() { return {Errc::session_expired, "the store has ended this session"}; }
+}  // namespace
+
+std::string MemoryStore::entry_id(const Place& place) {
+  return std::to_string(static_cast<std::uint64_t>(place.session)) + "-" +
+         std::to_string(static_cast<std::uint64_t>(place.nonce));
+}
+
+void MemoryStore::deliver(const News& news) {
+  for (const auto& [peer, watch] : news) {
+    if (watch == WatchId::none) {
+      peer->session_over();
+    } else {
+      peer->watch_fired(watch);
+    }
+  }
+}
+
+// ---- sessions
+
+MemorySessionId MemoryStore::open(std::uint64_t client, std::string label,
+                                  std::chrono::milliseconds timeout,
+                                  std::shared_ptr<MemoryPeer> peer, Time now) {
+  const std::lock_guard guard(mutex_);
+  const MemorySessionId id{next_session_++};
+  const Time expires = leases_ ? saturating_add_ms(now, timeout) : kNever;
+  sessions_.emplace(
+      id, SessionRecord{client, std::move(label), timeout, std::move(peer), expires, {}, {}, {}});
+  return id;
+}
+
+bool MemoryStore::heartbeat(MemorySessionId session, Time now) {
+  const std::lock_guard guard(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return false;
+  if (leases_) found->second.expires = saturating_add_ms(now, found->second.timeout);
+  return true;
+}
+
+void MemoryStore::end(MemorySessionId session, News& news) {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  SessionRecord& record = found->second;
+  while (!record.watches.empty()) {
+    const auto& [id, place] = *record.watches.begin();
+    const auto watchers = watchers_.find(place);
+    if (watchers != watchers_.end()) {
+      watchers->second.erase({session, id});
+      if (watchers->second.empty()) watchers_.erase(watchers);
+    }
+    record.watches.erase(record.watches.begin());
+  }
+  while (!record.tickets.empty()) {
+    const auto [key, rank] = *record.tickets.begin();
+    remove(key.first, rank, news);
+  }
+  sessions_.erase(found);
+}
+
+void MemoryStore::close(MemorySessionId session) {
+  News news;
+  {
+    const std::lock_guard guard(mutex_);
+    end(session, news);
+  }
+  deliver(news);
+}
+
+void MemoryStore::expire(Time now) {
+  News news;
+  {
+    const std::lock_guard guard(mutex_);
+    for (auto it = sessions_.begin(); it != sessions_.end();) {
+      const auto [id, peer, expires] = std::tuple(it->first, it->second.peer, it->second.expires);
+      ++it;
+      if (expires > now) continue;
+      end(id, news);
+      news.emplace_back(peer, WatchId::none);
+    }
+  }
+  deliver(news);
+}
+
+void MemoryStore::expire_all() { expire(kNever); }
+
+void MemoryStore::end_session(MemorySessionId session) {
+  News news;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = sessions_.find(session);
+    if (found == sessions_.end()) return;
+    const auto peer = found->second.peer;
+    end(session, news);
+    news.emplace_back(peer, WatchId::none);
+  }
+  deliver(news);
+}
+
+Time MemoryStore::next_expiry() const {
+  const std::lock_guard guard(mutex_);
+  Time next = kNever;
+  for (const auto& [id, record] : sessions_) next = std::min(next, record.expires);
+  return next;
+}
+
+// ---- queues
+
+Standing MemoryStore::standing(const Queue& queue, const LockName& name,
+                               const SessionRecord& session, MemorySessionId id,
+                               Nonce nonce) const {
+  Standing result;
+  const auto mine = session.tickets.find({name, nonce});
+  auto rank = mine == session.tickets.end() ? 0 : mine->second;
+  if (rank == 0 && mutant(Mutant::adopt_old_ticket)) {
+    for (const auto& [r, p] : queue) {
+      if (p.client == session.client && p.nonce == nonce) rank = r;
+    }
+  }
+  const auto place = queue.find(rank);
+  if (place == queue.end()) return result;
+  result.token = place->second.token;
+  result.sign = place->second.sign;
+  if (place != queue.begin()) {
+    const auto before = std::prev(place);
+    auto ours = before->second.session == id ? std::optional(before->second.nonce) : std::nullopt;
+    result.view.tickets.push_back({before->first, entry_id(before->second), ours});
+    for (auto it = before; it != queue.begin() && result.view.omitted_ahead < kMostCounted; --it) {
+      ++result.view.omitted_ahead;
+    }
+  }
+  result.view.tickets.push_back({place->first, entry_id(place->second), nonce});
+  return result;
+}
+
+Result<Standing> MemoryStore::join(MemorySessionId session, const LockName& name, Nonce nonce) {
+  const std::lock_guard guard(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return over();
+  SessionRecord& record = found->second;
+  if (record.withdrawn.contains(nonce) && !mutant(Mutant::late_join_lands)) {
+    return Standing{};  // given up before it arrived
+  }
+  Queue& queue = queues_[name];
+  bool there = record.tickets.contains({name, nonce});
+  if (mutant(Mutant::adopt_old_ticket)) {
+    there = there || std::any_of(queue.begin(), queue.end(), [&](const auto& entry) {
+              return entry.second.client == record.client && entry.second.nonce == nonce;
+            });
+  }
+  if (!there) {
+    const auto rank = ++revision_;
+    const auto token = mutant(Mutant::token_is_position) ? queue.size() + 1 : rank;
+    queue.emplace(rank, Place{session, record.client, nonce, token,
+                              std::chrono::system_clock::now(), std::make_shared<Sign>()});
+    record.tickets.emplace(std::pair(name, nonce), rank);
+  }
+  return standing(queue, name, record, session, nonce);
+}
+
+Result<Standing> MemoryStore::look(MemorySessionId session, const LockName& name, Nonce nonce) {
+  const std::lock_guard guard(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return over();
+  const auto queue = queues_.find(name);
+  if (queue == queues_.end()) return Standing{};
+  return standing(queue->second, name, found->second, session, nonce);
+}
+
+Result<bool> MemoryStore::peek(MemorySessionId session, const LockName& name) {
+  const std::lock_guard guard(mutex_);
+  if (!sessions_.contains(session)) return over();
+  return queues_.contains(name);
+}
+
+Result<bool> MemoryStore::verify(MemorySessionId session, const LockName& name, Nonce nonce) {
+  const std::lock_guard guard(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return over();
+  const auto mine = found->second.tickets.find({name, nonce});
+  if (mine == found->second.tickets.end()) return false;
+  return queues_.at(name).begin()->first == mine->second;
+}
+
+void MemoryStore::remove(const LockName& name, std::uint64_t rank, News& news) {
+  const auto queue = queues_.find(name);
+  const auto place = queue->second.find(rank);
+  const auto owner = sessions_.find(place->second.session);
+  if (owner != sessions_.end()) owner->second.tickets.erase({name, place->second.nonce});
+  queue->second.erase(place);
+  if (queue->second.empty()) queues_.erase(queue);
+  auto watchers = watchers_.extract({name, rank});
+  if (watchers.empty()) return;
+  for (const auto& [session, id] : watchers.mapped()) {
+    SessionRecord& record = sessions_.at(session);
+    record.watches.erase(id);
+    news.emplace_back(record.peer, id);
+  }
+}
+
+Result<Done> MemoryStore::withdraw(MemorySessionId session, const LockName& name, Nonce nonce) {
+  News news;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = sessions_.find(session);
+    if (found == sessions_.end()) return over();
+    if (leases_) {  // elsewhere nothing arrives late
+      auto& withdrawn = found->second.withdrawn;
+      withdrawn.insert(nonce);
+      if (withdrawn.size() > kMostWithdrawn) withdrawn.erase(withdrawn.begin());
+    }
+    const auto mine = found->second.tickets.find({name, nonce});
+    if (mine != found->second.tickets.end()) remove(name, mine->second, news);
+  }
+  deliver(news);
+  return Done{};
+}
+
+void MemoryStore::watch(MemorySessionId session, const LockName& name, std::uint64_t rank,
+                        WatchId id) {
+  News news;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = sessions_.find(session);
+    if (found == sessions_.end()) return;
+    const auto queue = queues_.find(name);
+    const bool there = queue != queues_.end() && queue->second.contains(rank);
+    if (there || mutant(Mutant::check_then_watch)) {
+      found->second.watches.emplace(id, std::pair(name, rank));
+      watchers_[{name, rank}].emplace(session, id);
+    } else {
+      news.emplace_back(found->second.peer, id);
+    }
+  }
+  deliver(news);
+}
+
+void MemoryStore::unwatch(MemorySessionId session, WatchId id) {
+  const std::lock_guard guard(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  const auto watch = found->second.watches.find(id);
+  if (watch == found->second.watches.end()) return;
+  const auto watchers = watchers_.find(watch->second);
+  watchers->second.erase({session, id});
+  if (watchers->second.empty()) watchers_.erase(watchers);
+  found->second.watches.erase(watch);
+}
+
+// ---- operators
+
+LockSnapshot MemoryStore::inspect(const LockName& name) const {
+  const std::lock_guard guard(mutex_);
+  LockSnapshot snapshot{name.text(), {}};
+  const auto queue = queues_.find(name);
+  if (queue == queues_.end()) return snapshot;
+  for (const auto& [rank, place] : queue->second) {
+    snapshot.entries.push_back(
+        {entry_id(place), sessions_.at(place.session).label, place.token, place.since});
+  }
+  return snapshot;
+}
+
+std::vector<std::string> MemoryStore::list(std::string_view prefix) const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, queue] : queues_) {
+    if (name.text().starts_with(prefix)) names.push_back(name.text());
+  }
+  return names;
+}
+
+bool MemoryStore::evict(const LockName& name, std::string_view id) {
+  News news;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto queue = queues_.find(name);
+    if (queue == queues_.end()) return false;
+    const auto place = std::find_if(queue->second.begin(), queue->second.end(),
+                                    [id](const auto& e) { return entry_id(e.second) == id; });
+    if (place == queue->second.end()) return false;
+    place->second.sign->set();  // first of all: valid() reads it
+    remove(name, place->first, news);
+  }
+  deliver(news);
+  return true;
+}
+
+Result<std::uint64_t> MemoryStore::settle_token_base(std::uint64_t wanted) {
+  const std::lock_guard guard(mutex_);
+  if (wanted != 0 && token_base_ == 0) {
+    if (!queues_.empty()) return token_base_in_use(wanted, queues_.begin()->first.text());
+    token_base_ = wanted;
+  }
+  return token_base_;
+}
+
+std::size_t MemoryStore::entries(const std::string& name) const {
+  const std::lock_guard guard(mutex_);
+  for (const auto& [lock, queue] : queues_) {
+    if (lock.text() == name) return queue.size();
+  }
+  return 0;
+}
+
+std::uint64_t MemoryStore::front_token(const LockName& name) const {
+  const std::lock_guard guard(mutex_);
+  const auto queue = queues_.find(name);
+  return queue == queues_.end() ? 0 : queue->second.begin()->second.token;
+}
+
+std::size_t MemoryStore::sessions() const {
+  const std::lock_guard guard(mutex_);
+  return sessions_.size();
+}
+
+std::size_t MemoryStore::watches() const {
+  const std::lock_guard guard(mutex_);
+  return watchers_.size();
+}
+
+}  // namespace baton::internal

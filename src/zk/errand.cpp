@@ -1,0 +1,51 @@
+#include "zk/errand.h"
+
+#include <utility>
+
+namespace baton::internal {
+
+std::shared_ptr<ZkErrand> ZkErrand::begin(Loop& loop, ZkOutbox& outbox, Time until, Task late) {
+  auto errand = std::make_shared<ZkErrand>(loop, outbox, until);
+  errand->late_ = std::move(late);
+  errand->timer_ = loop.at(until, [weak = errand->weak_from_this()] {
+    if (const auto self = weak.lock()) self->end();
+  });
+  return errand;
+}
+
+ZkErrand::~ZkErrand() { loop_.cancel(timer_); }
+
+void ZkErrand::ask(ZkRequest request, ZkOutbox::Answer answer) {
+  if (!wanted()) return;  // the timer is about to say so
+  // Not known yet inside the call, and the answer never comes inside it.
+  const auto id = std::make_shared<std::uint64_t>(0);
+  *id = outbox_.ask(
+      std::move(request),
+      [self = shared_from_this(), id, answer = std::move(answer)](
+          ZkReply& reply, std::uint64_t connection) mutable {
+        self->asked_.erase(*id);
+        if (!self->over_) answer(reply, connection);
+      },
+      [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        return self != nullptr && self->wanted();
+      });
+  asked_.insert(*id);
+}
+
+bool ZkErrand::finish() {
+  if (std::exchange(over_, true)) return false;
+  loop_.cancel(timer_);
+  late_ = nullptr;
+  return true;
+}
+
+void ZkErrand::end() {
+  const auto self = shared_from_this();  // what is recalled may be the last that keeps it
+  Task late = std::move(late_);
+  if (!finish()) return;
+  for (const std::uint64_t id : std::exchange(asked_, {})) outbox_.recall(id);
+  if (late) late();
+}
+
+}  // namespace baton::internal

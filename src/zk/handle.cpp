@@ -1,0 +1,390 @@
+#include "zk/handle.h"
+
+#include "common/base/signal_shield.h"
+#include "zk/acl.h"
+#include "zk/socket.h"
+#include "zk/log.h"
+#include "zk/xid.h"
+
+#include <zookeeper/zookeeper.h>
+
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+// Only in builds of the C client that have TLS; Debian's does not.
+extern "C" __attribute__((weak)) zhandle_t* zookeeper_init_ssl(const char* host, const char* cert,
+                                                               watcher_fn fn, int recv_timeout,
+                                                               const clientid_t* clientid,
+                                                               void* context, int flags);
+
+namespace baton::internal {
+
+namespace {
+
+template <class F>
+void run_apart(F body) {
+  const SignalShield shield;
+  std::thread(std::move(body)).detach();
+}
+
+// One request under way at the C client.
+struct Question {
+  std::uint64_t id;
+  void* core;
+};
+
+// One thing that came from the C client's threads, in order.
+struct Item {
+  enum class Kind { answer, session, news, opened } kind;
+  std::uint64_t question = 0;
+  ZkReply reply;
+  int state = 0;
+  ZkConnection connection;
+  std::string path;
+  zhandle_t* handle = nullptr;
+};
+
+void copy_stat(const Stat* stat, ZkReply& reply) {
+  if (stat == nullptr) return;
+  reply.created_at = static_cast<std::uint64_t>(stat->czxid);
+  reply.ctime_ms = stat->ctime;
+  reply.owner = stat->ephemeralOwner;
+}
+
+}  // namespace
+
+// Shared by the strand, the C client's threads, and whoever opens and closes the handle. The C
+// client knows it by address: it lives until zookeeper_close has returned.
+struct ZkHandle::Core : std::enable_shared_from_this<Core> {
+  explicit Core(const ZkAddress& to)
+      : address(to), acl(!to.user.empty(), to.read_group), authenticated(to.user.empty()) {}
+
+  std::mutex mutex;
+  Loop* loop = nullptr;     // null once nobody listens any more
+  std::vector<Item> inbox;  // a drain is posted when it stops being empty
+
+  // On the strand alone.
+  const ZkAddress address;
+  const ZkAcl acl;
+  ZkLineListener* listener = nullptr;
+  zhandle_t* handle = nullptr;
+  bool connected = false;
+  bool told_connected = false;
+  bool authenticated = false;  // or nobody to be
+  bool ended = false;
+  Task closed;
+  ZkConnection connection;
+  std::uint64_t next_question = 1;
+  struct Asked {
+    std::unique_ptr<Question> tag;  // the C client has its address
+    ZkAnswer answer;
+  };
+  std::unordered_map<std::uint64_t, Asked> asked;
+
+  // ---- from the C client's threads: copy and enqueue, nothing else
+
+  // False: nobody listens any more.
+  bool put(Item item) noexcept {
+    const std::lock_guard guard(mutex);
+    if (loop == nullptr) return false;
+    const bool wake = inbox.empty();
+    inbox.push_back(std::move(item));
+    if (wake) loop->post([self = shared_from_this()] { self->drain(); });
+    return true;
+  }
+
+  static void on_event(zhandle_t* zh, int type, int state, const char* path,
+                       void* context) noexcept {
+    auto* const core = static_cast<Core*>(context);
+    Item item{Item::Kind::session, 0, {}, state, {}, {}, nullptr};
+    if (type == ZOO_SESSION_EVENT) {
+      if (state == ZOO_CONNECTED_STATE) {
+        item.connection.session = zoo_client_id(zh)->client_id;
+        item.connection.timeout = std::chrono::milliseconds(zoo_recv_timeout(zh));
+        sockaddr_storage peer{};
+        socklen_t length = sizeof peer;
+        if (zookeeper_get_connected_host(zh, reinterpret_cast<sockaddr*>(&peer), &length)) {
+          item.connection.endpoint = peer_text(peer);
+          mark_close_on_exec(peer);
+        }
+      }
+      core->put(std::move(item));
+      return;
+    }
+    if (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT) return;
+    item.kind = Item::Kind::news;
+    item.state = type;
+    item.path = path == nullptr ? "" : path;
+    core->put(std::move(item));
+  }
+
+  static void answer(const void* data, int code, ZkReply reply) noexcept {
+    const auto* const question = static_cast<const Question*>(data);
+    reply.code = code;
+    reply.status = zk_status(code);
+    // Servers may say so a moment before they end the session; the end itself comes as an event.
+    if (reply.status == ZkStatus::expired) reply.status = ZkStatus::lost;
+    Item item{Item::Kind::answer, question->id, std::move(reply), 0, {}, {}, nullptr};
+    static_cast<Core*>(question->core)->put(std::move(item));
+  }
+  static void on_created(int code, const char* name, const Stat* stat, const void* data) noexcept {
+    ZkReply reply;
+    if (name != nullptr) reply.path = name;
+    copy_stat(stat, reply);
+    answer(data, code, std::move(reply));
+  }
+  static void on_done(int code, const void* data) noexcept { answer(data, code, {}); }
+  static void on_text(int code, const char*, const void* data) noexcept { answer(data, code, {}); }
+  static void on_children(int code, const String_vector* strings, const void* data) noexcept {
+    ZkReply reply;
+    if (strings != nullptr) {
+      reply.children.assign(strings->data, strings->data + strings->count);
+    }
+    answer(data, code, std::move(reply));
+  }
+  static void on_data(int code, const char* value, int length, const Stat* stat,
+                      const void* data) noexcept {
+    ZkReply reply;
+    if (value != nullptr && length > 0) reply.data.assign(value, static_cast<std::size_t>(length));
+    copy_stat(stat, reply);
+    answer(data, code, std::move(reply));
+  }
+  // May run with the C client's lock held. A refusal comes as a session event, too.
+  static void on_auth(int, const void*) noexcept {}
+
+  // ---- on the strand
+
+  void drain() {
+    std::vector<Item> items;
+    {
+      const std::lock_guard guard(mutex);
+      items.swap(inbox);
+    }
+    for (auto& item : items) {
+      if (listener != nullptr) {
+        take(item);
+      } else if (item.kind == Item::Kind::opened && item.handle != nullptr) {
+        reap_apart(shared_from_this(), item.handle);  // nobody is left who wants it
+      }
+    }
+  }
+
+  void take(Item& item) {
+    switch (item.kind) {
+      case Item::Kind::answer: {
+        auto found = asked.extract(item.question);
+        if (!found.empty() && found.mapped().answer) found.mapped().answer(item.reply);
+        return;
+      }
+      case Item::Kind::news:
+        if (!ended) {
+          listener->line_news(item.state == ZOO_DELETED_EVENT ? ZkNews::gone : ZkNews::changed,
+                              item.path);
+        }
+        return;
+      case Item::Kind::opened:
+        handle = item.handle;
+        if (handle == nullptr) {
+          end(ZkStatus::lost, item.path);
+        } else {
+          say_connected();
+        }
+        return;
+      case Item::Kind::session:
+        session_event(item);
+        return;
+    }
+  }
+
+  void session_event(Item& item) {
+    if (ended) return;
+    if (item.state == ZOO_CONNECTED_STATE) {
+      connected = true;
+      connection = item.connection;
+      say_connected();
+    } else if (item.state == ZOO_EXPIRED_SESSION_STATE) {
+      end(ZkStatus::expired, "");
+    } else if (item.state == ZOO_AUTH_FAILED_STATE) {
+      end(ZkStatus::auth_failed, "");
+    } else if (std::exchange(connected, false) && std::exchange(told_connected, false)) {
+      listener->line_disconnected();
+    }
+  }
+
+  void say_connected() {
+    if (ended || !connected || handle == nullptr || told_connected) return;
+    if (!authenticated) {
+      // Here, where nothing of ours is queued yet, and not earlier: after a failed attempt to
+      // connect the C client forgets what it is told. It goes out first, and again by itself after
+      // every reconnect.
+      const std::string who = address.user + ":" + address.password;
+      const int code = zoo_add_auth(handle, "digest", who.data(), static_cast<int>(who.size()),
+                                    &on_auth, nullptr);
+      if (code != ZOK) return;  // disconnected again: with the next connection
+      authenticated = true;
+    }
+    told_connected = true;
+    listener->line_connected(connection);
+  }
+
+  void end(ZkStatus why, const std::string& detail) {
+    if (std::exchange(ended, true)) return;
+    listener->line_ended(why, detail);
+  }
+
+  // ---- on threads of their own, with all signals blocked
+
+  void open() noexcept {
+    const int timeout = static_cast<int>(address.timeout.count());
+    zhandle_t* zh = nullptr;
+    const NewPipes pipes;
+    if (!address.tls.ca_file.empty()) {
+      const std::string files =
+          address.tls.ca_file + "," + address.tls.cert_file + "," + address.tls.key_file + ",";
+      zh = zookeeper_init_ssl(address.hosts.c_str(), files.c_str(), &on_event, timeout, nullptr,
+                              this, ZOO_NO_LOG_CLIENTENV);
+    } else {
+      zh = zookeeper_init2(address.hosts.c_str(), &on_event, timeout, nullptr, this,
+                           ZOO_NO_LOG_CLIENTENV, &zk_on_log);
+    }
+    if (zh != nullptr) {
+      pipes.mark();
+      // Else it looks names up before every poll. It still does when a connection was lost.
+      zoo_set_servers_resolution_delay(zh, -1);
+    }
+    const int error = zh == nullptr ? errno : 0;
+    Item item{Item::Kind::opened, 0, {}, 0, {}, {}, zh};
+    if (error != 0) item.path = std::generic_category().message(error);
+    if (!put(std::move(item)) && zh != nullptr) zookeeper_close(zh);
+  }
+
+  static void reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh);
+
+  // Takes seconds if the server is silent. Afterwards the C client calls nobody.
+  void reap(zhandle_t* zh) noexcept {
+    zookeeper_close(zh);
+    const std::lock_guard guard(mutex);
+    if (loop == nullptr) return;
+    loop->post([self = shared_from_this()] {
+      if (self->listener != nullptr && self->closed) std::exchange(self->closed, nullptr)();
+    });
+  }
+};
+
+void ZkHandle::Core::reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh) {
+  try {
+    run_apart([core, zh] { core->reap(zh); });
+  } catch (const std::system_error&) {
+    core->reap(zh);  // no threads left: slow, but nothing leaks
+  }
+}
+
+bool ZkHandle::has_tls() noexcept { return &zookeeper_init_ssl != nullptr; }
+
+ZkHandle::ZkHandle(Loop& loop, const ZkAddress& address, ZkLineListener& listener)
+    : core_(std::make_shared<Core>(address)) {
+  core_->loop = &loop;
+  core_->listener = &listener;
+  run_apart([core = core_] { core->open(); });
+}
+
+ZkHandle::~ZkHandle() {
+  core_->listener = nullptr;
+  zhandle_t* zh = std::exchange(core_->handle, nullptr);
+  {
+    const std::lock_guard guard(core_->mutex);
+    core_->loop = nullptr;
+    for (const Item& item : core_->inbox) {
+      if (item.kind == Item::Kind::opened && item.handle != nullptr) zh = item.handle;
+    }
+    core_->inbox.clear();  // a drain that is posted already finds nothing
+  }
+  core_->closed = nullptr;
+  // Whoever waits is let go now; the C client keeps the tags until it has closed.
+  for (auto& [id, question] : core_->asked) question.answer = nullptr;
+  if (zh != nullptr) Core::reap_apart(core_, zh);
+}
+
+bool ZkHandle::surely_apart() const noexcept {
+  if (core_->handle == nullptr) return false;  // who knows
+  // An int that the C client's thread writes, a moment after the first bytes went out: whoever asks
+  // believes it only if it says the same for a while.
+  const int state = zoo_state(core_->handle);
+  return state == 0 || state == ZOO_CONNECTING_STATE || state == ZOO_NOTCONNECTED_STATE;
+}
+
+void ZkHandle::close(Task closed) {
+  zhandle_t* const zh = std::exchange(core_->handle, nullptr);
+  core_->closed = std::move(closed);
+  // Else: never opened, or closing already. Nothing to say goodbye to.
+  if (zh != nullptr) Core::reap_apart(core_, zh);
+}
+
+void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
+  Core& core = *core_;
+  zhandle_t* const zh = core.handle;
+  const std::uint64_t id = core.next_question++;
+  auto& asked = core.asked[id];
+  asked.tag = std::make_unique<Question>(Question{id, &core});
+  asked.answer = std::move(answer);
+  const void* const tag = asked.tag.get();
+  const char* const path = request.path.c_str();
+  int code = ZINVALIDSTATE;
+  const auto create = [&](int mode) {
+    return zoo_acreate2(zh, path, request.data.data(), static_cast<int>(request.data.size()),
+                        core.acl.get(), mode, &Core::on_created, tag);
+  };
+  if (zh != nullptr && core.connected) {
+    zk_skip_bad_xids(zh);
+    switch (request.kind) {
+      case ZkRequest::Kind::create_entry:
+        code = create(ZOO_EPHEMERAL_SEQUENTIAL);
+        break;
+      case ZkRequest::Kind::create_container:
+        code = create(ZOO_CONTAINER);
+        break;
+      case ZkRequest::Kind::create_permanent:
+        code = create(ZOO_PERSISTENT);
+        break;
+      case ZkRequest::Kind::remove:
+        code = zoo_adelete(zh, path, -1, &Core::on_done, tag);
+        break;
+      case ZkRequest::Kind::children:
+        code = zoo_aget_children(zh, path, 0, &Core::on_children, tag);
+        break;
+      case ZkRequest::Kind::get:
+        code = zoo_aget(zh, path, 0, &Core::on_data, tag);
+        break;
+      case ZkRequest::Kind::get_watch:
+        // One watcher and context for all: many different ones cost the C client quadratic time.
+        code = zoo_awget(zh, path, &Core::on_event, &core, &Core::on_data, tag);
+        break;
+      case ZkRequest::Kind::unwatch:
+        // Declared as a pointer to a function pointer; the function itself is meant.
+        code = zoo_aremove_all_watches(zh, path, ZWATCHTYPE_DATA, 0,
+                                       reinterpret_cast<void_completion_t*>(&Core::on_done), tag);
+        break;
+      case ZkRequest::Kind::sync:
+        code = zoo_async(zh, path, &Core::on_text, tag);
+        break;
+    }
+  }
+  if (code == ZOK) return;
+  // Refused: the C client will not call back. Answered in line with what its threads have put
+  // there; if the session is over, that news is on its way, and nothing should be sent until it
+  // comes.
+  if (code == ZINVALIDSTATE) {
+    core.put({Item::Kind::session, 0, {}, ZOO_NOTCONNECTED_STATE, {}, {}, nullptr});
+  }
+  ZkReply reply;
+  reply.code = code;
+  reply.status = zk_status(code);
+  core.put({Item::Kind::answer, id, std::move(reply), 0, {}, {}, nullptr});
+}
+
+}  // namespace baton::internal

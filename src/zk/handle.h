@@ -1,0 +1,42 @@
+// ZkHandle: a ZkLine over the official C client. Owns one zhandle_t with its two threads.
+#pragma once
+
+#include "common/base/loop.h"
+#include "zk/line.h"
+
+#include <baton/options.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace baton::internal {
+
+struct ZkAddress {
+  std::string hosts;  // "h1:2181,h2:2181"
+  std::chrono::milliseconds timeout{};
+  std::string user;  // with a password: digest authentication, and only we may touch our nodes
+  std::string password;
+  std::string read_group;  // "scheme:id" that may read besides; needs user
+  TlsOptions tls;
+};
+
+class ZkHandle final : public ZkLine {
+ public:
+  // Begins to connect, in the background: names are looked up there.
+  ZkHandle(Loop& loop, const ZkAddress& address, ZkLineListener& listener);
+  ~ZkHandle() override;  // says goodbye in the background
+
+  void send(const ZkRequest& request, ZkAnswer answer) override;
+  bool surely_apart() const noexcept override;
+  void close(Task closed) override;
+
+  // Whether the installed C client can do TLS.
+  static bool has_tls() noexcept;
+
+ private:
+  struct Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace baton::internal

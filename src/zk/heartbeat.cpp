@@ -1,0 +1,103 @@
+#include "zk/heartbeat.h"
+
+#include "common/base/mutant.h"
+#include "zk/lister.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+ZkHeartbeat::ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Time born,
+                         Task renewed)
+    : loop_(loop),
+      line_(line),
+      interval_(std::chrono::duration_cast<Nanos>(HeartbeatLease::interval(timeout))),
+      renewed_(std::move(renewed)),
+      lease_(timeout, born),
+      alive_(std::make_shared<bool>(true)) {}
+
+ZkHeartbeat::~ZkHeartbeat() {
+  *alive_ = false;
+  loop_.cancel(timer_);
+}
+
+void ZkHeartbeat::connected(Time apart) {
+  open_ = true;
+  ++connection_;
+  lease_.reconnected(apart);
+  under_way_ = false;  // what was under way is lost, and answers to it are void
+  write_next_ = active_;
+  if (mutant(Mutant::find_without_sync)) {
+    schedule(loop_.now() + interval_);  // a write at once would do what the sync is for
+    return;
+  }
+  beat();
+}
+
+void ZkHeartbeat::disconnected() {
+  open_ = false;
+  loop_.cancel(timer_);
+}
+
+Time ZkHeartbeat::suspect_at() const noexcept {
+  return last_answered_ + 2 * interval_ + interval_ / 2;
+}
+
+bool ZkHeartbeat::write_is_old() const noexcept {
+  // Writes are two intervals apart while we are active.
+  return loop_.now() >= last_write_ + 2 * interval_ + interval_ / 2;
+}
+
+void ZkHeartbeat::set_active(bool active) {
+  if (std::exchange(active_, active) == active || !active || !write_is_old()) return;
+  write_next_ = true;
+  beat();
+}
+
+void ZkHeartbeat::schedule(Time when) {
+  loop_.cancel(timer_);
+  timer_ = loop_.at(when, [this] { beat(); });
+}
+
+void ZkHeartbeat::beat() {
+  if (!open_ || under_way_) return;
+  const bool write = active_ && write_next_;
+  write_next_ = !write;
+  under_way_ = true;
+  loop_.cancel(timer_);
+  const Time sent = loop_.now();
+  last_sent_ = sent;
+  ZkRequest request{
+      write ? ZkRequest::Kind::remove : ZkRequest::Kind::sync, write ? kZkNobody : "/", {}};
+  if (mutant(Mutant::ping_is_proof)) request = {ZkRequest::Kind::get, "/", {}};
+  line_.send(request,
+             [this, alive = alive_, connection = connection_, sent, write](const ZkReply& reply) {
+               if (*alive && connection == connection_) answered(sent, write, reply);
+             });
+}
+
+void ZkHeartbeat::answered(Time sent, bool write, const ZkReply& reply) {
+  under_way_ = false;
+  const bool counts = write && !mutant(Mutant::ping_is_proof) ? zk_nothing_removed(reply.status)
+                                                              : reply.status == ZkStatus::ok;
+  if (!counts) {
+    // Refused, or lost: no proof. Again after an interval; the line tells if it is worse.
+    if (write) write_next_ = true;
+    schedule(loop_.now() + interval_);
+    return;
+  }
+  lease_.answered(mutant(Mutant::deadline_from_answer) ? loop_.now() : sent, write, loop_.now());
+  last_answered_ = sent;
+  if (write) last_write_ = sent;
+  // After an outage: a lease begins with a write alone.
+  if (lease_.deadline() <= loop_.now()) write_next_ = true;
+  if (active_ && write_next_ && write_is_old()) {
+    beat();  // somebody has come who needs a write
+  } else {
+    schedule(std::max(loop_.now(), sent + interval_));
+  }
+  renewed_();
+}
+
+}  // namespace baton::internal

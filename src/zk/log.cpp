@@ -1,0 +1,42 @@
+#include "zk/log.h"
+
+#include "common/base/fork_guard.h"
+
+#include <mutex>
+#include <string_view>
+
+namespace baton::internal {
+
+namespace {
+struct Complaint {
+  std::mutex mutex;
+  std::string text;
+};
+// Never destroyed: the C client's threads may outlive us.
+Complaint& complaint() { return per_process<Complaint>(); }
+}  // namespace
+
+// Lines come as "date:pid(tid):ZOO_ERROR@function@line: text".
+void zk_on_log(const char* line) {
+  const std::string_view text(line);
+  auto at = text.find("ZOO_ERROR@");
+  if (at == std::string_view::npos) at = text.find("ZOO_WARN@");
+  if (at == std::string_view::npos) return;
+  const auto colon = text.find(": ", at);
+  if (colon == std::string_view::npos) return;
+  if (text.find("Delaying connection", colon) != std::string_view::npos) return;  // says nothing
+  const std::lock_guard guard(complaint().mutex);
+  complaint().text = text.substr(colon + 2, 300);
+}
+
+std::string zk_last_complaint() {
+  const std::lock_guard guard(complaint().mutex);
+  return complaint().text;
+}
+
+void zk_forget_complaint() {
+  const std::lock_guard guard(complaint().mutex);
+  complaint().text.clear();
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,48 @@
+#include "zk/outbox.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+ZkOutbox::ZkOutbox() : alive_(std::make_shared<bool>(true)) {}
+ZkOutbox::~ZkOutbox() { *alive_ = false; }
+
+std::uint64_t ZkOutbox::ask(ZkRequest request, Answer answer, Wanted wanted) {
+  const std::uint64_t id = next_++;
+  waiting_.push_back({id, std::move(request), std::move(answer), std::move(wanted)});
+  flush();
+  return id;
+}
+
+bool ZkOutbox::recall(std::uint64_t id) {
+  const auto found = std::lower_bound(waiting_.begin(), waiting_.end(), id,
+                                      [](const Waiting& w, std::uint64_t v) { return w.id < v; });
+  if (found == waiting_.end() || found->id != id) return false;
+  waiting_.erase(found);
+  return true;
+}
+
+void ZkOutbox::connected() {
+  open_ = true;
+  ++connection_;
+  flush();
+}
+
+void ZkOutbox::flush() {
+  while (open_ && under_way_ < kUnderWay && !waiting_.empty()) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (next.wanted && !next.wanted()) continue;
+    ++under_way_;
+    line_->send(next.request, [this, alive = alive_, connection = connection_,
+                               answer = std::move(next.answer)](ZkReply& reply) mutable {
+      if (!*alive) return;
+      --under_way_;
+      answer(reply, connection);
+      if (*alive) flush();
+    });
+  }
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,133 @@
+#include "zk/path.h"
+
+#include "common/base/mutant.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <tuple>
+
+namespace baton::internal {
+
+namespace {
+
+constexpr std::string_view kOurs = "-lock-";  // and Curator's
+constexpr std::string_view kKazoos = "__lock__";
+constexpr std::string_view kVersion = "baton/1 ";
+constexpr std::size_t kLongestLabel = 256;
+
+// 64 characters that are safe in paths and on command lines.
+constexpr std::string_view kAlphabet =
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._";
+
+std::optional<std::int64_t> number_after(std::string_view child, std::string_view mark) {
+  const auto at = child.rfind(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view digits = child.substr(at + mark.size());
+  const bool wrapped = digits.starts_with('-');
+  if (wrapped) digits.remove_prefix(1);
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  // A server writes at least ten characters, the minus counted. A lock may be named "x-lock--5".
+  if (digits.size() < (wrapped ? 9 : 1) || digits.size() > 10) return std::nullopt;
+  if (!std::all_of(digits.begin(), digits.end(), digit)) return std::nullopt;
+  std::int64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  // A wrapped counter starts again at -2147483648: later than all before it.
+  return wrapped ? (std::int64_t{1} << 32) - std::min(number, kLastSequence + 1) : number;
+}
+
+}  // namespace
+
+std::string zk_directory(std::string_view root, std::string_view lock) {
+  return std::string(root) + "/" + std::string(lock);
+}
+
+std::vector<std::string> zk_ancestors(std::string_view directory) {
+  std::vector<std::string> all;
+  for (auto slash = directory.find('/', 1); slash != std::string_view::npos;
+       slash = directory.find('/', slash + 1)) {
+    all.emplace_back(directory.substr(0, slash));
+  }
+  all.emplace_back(directory);
+  return all;
+}
+
+std::string zk_client_id(std::uint64_t random) {
+  std::string id;
+  for (int i = 0; i < 8; ++i, random >>= 6) id += kAlphabet[random & 63];
+  return id;
+}
+
+std::string zk_entry_id(std::string_view client, Nonce nonce) {
+  std::string id(client);
+  auto rest = static_cast<std::uint64_t>(nonce);
+  do {
+    id += kAlphabet[rest & 63];
+    rest >>= 6;
+  } while (rest != 0);
+  return id;
+}
+
+std::string zk_entry_prefix(std::string_view entry_id) {
+  return std::string(entry_id) + std::string(kOurs);
+}
+
+std::optional<std::int64_t> zk_sequence(std::string_view child) {
+  if (const auto number = number_after(child, kOurs)) return number;
+  return number_after(child, kKazoos);
+}
+
+ZkQueue zk_queue(const std::vector<std::string>& children) {
+  ZkQueue queue;
+  queue.entries.reserve(children.size());
+  for (const auto& child : children) {
+    if (const auto number = zk_sequence(child)) {
+      queue.entries.push_back({*number, child});
+    } else {
+      ++queue.others;
+    }
+  }
+  std::sort(queue.entries.begin(), queue.entries.end(), [](const ZkEntry& a, const ZkEntry& b) {
+    return std::tie(a.sequence, a.name) < std::tie(b.sequence, b.name);
+  });
+  return queue;
+}
+
+std::optional<ZkPosition> zk_position(const ZkQueue& queue, std::int64_t sequence,
+                                      std::string_view name) {
+  const auto [first, last] =
+      std::equal_range(queue.entries.begin(), queue.entries.end(), ZkEntry{sequence, {}},
+                       [](const ZkEntry& a, const ZkEntry& b) { return a.sequence < b.sequence; });
+  const auto mine = std::find_if(first, last, [&](const ZkEntry& e) { return e.name == name; });
+  if (mine == last) return std::nullopt;
+  ZkPosition position;
+  position.ahead = static_cast<std::size_t>(last - queue.entries.begin()) - 1;
+  if (mutant(Mutant::ties_by_name)) {
+    position.ahead = static_cast<std::size_t>(mine - queue.entries.begin());
+    if (position.ahead != 0) position.predecessor = &*(mine - 1);
+    return position;
+  }
+  if (position.ahead != 0) {
+    // With ties the last of the others; else whoever stands right before.
+    auto before = last - 1;
+    if (before == mine) --before;
+    position.predecessor = &*before;
+  }
+  return position;
+}
+
+std::uint64_t zk_rank(std::int64_t sequence, bool mine) noexcept {
+  return 2 * (static_cast<std::uint64_t>(sequence) + 1) + (mine ? 1 : 0);
+}
+
+std::string zk_encode_label(std::string_view label) {
+  return std::string(kVersion) + std::string(label);
+}
+
+std::optional<std::string> zk_decode_label(std::string_view data) {
+  if (!data.starts_with(kVersion)) return std::nullopt;
+  data.remove_prefix(kVersion.size());
+  return std::string(data.substr(0, kLongestLabel));
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,256 @@
+#include "zk/watches.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace baton::internal {
+
+namespace {
+constexpr std::chrono::milliseconds kSoon{100};
+constexpr std::chrono::milliseconds kUnwatchable{1'000};
+
+std::size_t cost(const std::string& path) { return path.size() + 4; }
+}  // namespace
+
+ZkWatches::ZkWatches(Loop& loop, std::size_t budget, std::function<ZkOutbox*()> more_room)
+    : loop_(loop),
+      budget_(budget),
+      more_room_(std::move(more_room)),
+      alive_(std::make_shared<bool>(true)) {}
+
+ZkWatches::~ZkWatches() {
+  *alive_ = false;
+  for (auto& [id, watcher] : watchers_) loop_.cancel(watcher.timer);
+  for (auto& [path, state] : paths_) loop_.cancel(state.blocked);
+  stop_looking();
+}
+
+std::size_t ZkWatches::add_lane(ZkOutbox& outbox) {
+  const std::size_t lane = lanes_.size();
+  lanes_.push_back({&outbox, 0, TimerId::none, {}});
+  if (lane != 0) {
+    // It may take a while until it is connected for the first time.
+    lanes_[lane].looking = loop_.at(loop_.now() + kUnwatchable, [this, lane] { look_apart(lane); });
+  }
+  return lane;
+}
+
+void ZkWatches::lane_cut(std::size_t lane) {
+  loop_.cancel(lanes_[lane].looking);
+  look_apart(lane);
+}
+
+void ZkWatches::stop_looking() {
+  for (auto& lane : lanes_) loop_.cancel(lane.looking);
+}
+
+void ZkWatches::look_apart(std::size_t lane) {
+  for (auto& path : std::exchange(lanes_[lane].looked, {})) idle_.push_back(std::move(path));
+  sweep();
+  const auto* const outbox = lanes_[lane].outbox;
+  if (outbox == nullptr || outbox->open()) return;
+  lanes_[lane].looking = loop_.at(loop_.now() + kUnwatchable, [this, lane] { look_apart(lane); });
+  std::vector<WatchId> own;
+  for (auto& [path, state] : paths_) {
+    if (state.lane != lane || (!state.asked && !state.armed)) continue;
+    const auto before = own.size();
+    std::erase_if(state.watchers, [&](WatchId id) {
+      const auto watcher = watchers_.find(id);
+      if (watcher == watchers_.end() || watcher->second.mine) return false;
+      own.push_back(id);
+      return true;
+    });
+    // The watch stays where it is: most look, find their node, and watch it again.
+    if (own.size() != before) lanes_[lane].looked.push_back(path);
+  }
+  for (const WatchId id : own) {
+    auto watcher = watchers_.extract(id);
+    if (watcher.empty()) continue;  // taken back meanwhile
+    loop_.cancel(watcher.mapped().timer);
+    watcher.mapped().handler(WatchEvent::look);
+  }
+}
+
+void ZkWatches::lane_ended(std::size_t lane) {
+  lanes_[lane].outbox = nullptr;
+  loop_.cancel(lanes_[lane].looking);
+  lanes_[lane].looked.clear();
+  std::vector<std::string> lost;
+  for (const auto& [path, state] : paths_) {
+    if (state.lane == lane) lost.push_back(path);
+  }
+  for (const auto& path : lost) {
+    if (const auto found = paths_.find(path); found != paths_.end()) fire(forget(found), false);
+  }
+}
+
+std::size_t ZkWatches::choose_lane(std::size_t bytes) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].outbox != nullptr && lanes_[i].bytes + bytes <= budget_) return i;
+  }
+  if (ZkOutbox* const more = more_room_()) return add_lane(*more);
+  // The emptiest of those there are.
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < lanes_.size(); ++i) {
+    if (lanes_[i].outbox != nullptr && lanes_[i].bytes < lanes_[best].bytes) best = i;
+  }
+  return best;
+}
+
+WatchId ZkWatches::watch(const std::string& path, std::optional<std::string> mine, bool soon,
+                         WatchHandler handler) {
+  const WatchId id{next_id_++};
+  auto& watcher = watchers_[id];
+  watcher.path = path;
+  watcher.mine = std::move(mine);
+  watcher.handler = std::move(handler);
+  const auto [state, fresh] = paths_.try_emplace(path);
+  if (fresh) state->second.serial = next_serial_++;
+  state->second.watchers.push_back(id);
+  state->second.going = false;
+  if (state->second.asked || state->second.armed || state->second.blocked != TimerId::none) {
+    return id;
+  }
+  if (soon) {
+    watcher.timer = loop_.at(loop_.now() + kSoon, [this, path] { arm(path); });
+  } else {
+    arm(path);
+  }
+  return id;
+}
+
+void ZkWatches::arm(const std::string& path) {
+  const auto found = paths_.find(path);
+  if (found == paths_.end()) return;
+  Path& state = found->second;
+  if (state.asked || state.armed || state.blocked != TimerId::none) return;
+  state.lane = choose_lane(cost(path));
+  Lane& lane = lanes_[state.lane];
+  lane.bytes += cost(path);
+  state.asked = true;
+  lane.outbox->ask({ZkRequest::Kind::get_watch, path, {}},
+                   [this, path, serial = state.serial](ZkReply& reply, std::uint64_t connection) {
+                     armed(path, serial, reply, connection);
+                   });
+}
+
+void ZkWatches::armed(const std::string& path, std::uint64_t serial, const ZkReply& reply,
+                      std::uint64_t connection) {
+  const auto found = paths_.find(path);
+  if (found == paths_.end() || found->second.serial != serial) return;
+  Path& state = found->second;
+  state.asked = false;
+  if (reply.status == ZkStatus::ok) {
+    state.armed = true;
+    state.connection = connection;
+    if (state.watchers.empty()) {
+      idle_.push_back(path);
+      sweep();
+    }
+    return;
+  }
+  lanes_[state.lane].bytes -= cost(path);
+  const auto* const outbox = lanes_[state.lane].outbox;
+  const bool cut = outbox == nullptr || !outbox->open();
+  if (reply.status == ZkStatus::lost && cut && !state.watchers.empty()) {
+    arm(path);  // waits for the next connection
+    return;
+  }
+  if (reply.status != ZkStatus::no_node && !state.watchers.empty()) {
+    // We may not watch it, or not now. Whoever waits looks for himself, now and then.
+    state.blocked = loop_.at(loop_.now() + kUnwatchable, [this, path] {
+      if (const auto late = paths_.find(path); late != paths_.end()) fire(forget(late), false);
+    });
+    return;
+  }
+  fire(forget(found), false);  // gone already
+}
+
+ZkWatches::Path ZkWatches::forget(Paths::iterator path) {
+  Path state = std::move(path->second);
+  loop_.cancel(state.blocked);
+  if (state.armed && lanes_[state.lane].outbox != nullptr) {
+    lanes_[state.lane].bytes -= cost(path->first);
+  }
+  paths_.erase(path);
+  return state;
+}
+
+bool ZkWatches::read_in_order(const std::string& path, std::uint64_t connection) const {
+  const auto found = paths_.find(path);
+  return found != paths_.end() && found->second.armed && found->second.lane == 0 &&
+         found->second.connection == connection;
+}
+
+void ZkWatches::fire(const Path& gone, bool in_order) {
+  for (const WatchId id : gone.watchers) {
+    auto watcher = watchers_.extract(id);
+    if (watcher.empty()) continue;
+    loop_.cancel(watcher.mapped().timer);
+    // Events of one connection come in the order in which things happened: if my own node had gone
+    // before, we would know.
+    const auto& mine = watcher.mapped().mine;
+    const bool sure = in_order && mine && read_in_order(*mine, gone.connection);
+    watcher.mapped().handler(sure ? WatchEvent::gone : WatchEvent::look);
+  }
+}
+
+void ZkWatches::news(std::size_t lane, ZkNews news, const std::string& path) {
+  const auto found = paths_.find(path);
+  if (found == paths_.end() || found->second.lane != lane || !found->second.armed) return;
+  if (news == ZkNews::changed) {
+    // Somebody wrote to the node, and the watch is spent.
+    lanes_[lane].bytes -= cost(path);
+    found->second.armed = false;
+    if (found->second.watchers.empty()) {
+      paths_.erase(found);
+    } else {
+      arm(path);
+    }
+    return;
+  }
+  const bool in_order = lane == 0 && found->second.connection == lanes_[0].outbox->connection();
+  fire(forget(found), in_order);
+}
+
+void ZkWatches::unwatch(WatchId id) {
+  auto watcher = watchers_.extract(id);
+  if (watcher.empty()) return;
+  loop_.cancel(watcher.mapped().timer);
+  const auto found = paths_.find(watcher.mapped().path);
+  if (found == paths_.end()) return;
+  std::erase(found->second.watchers, id);
+  if (!found->second.watchers.empty()) return;
+  idle_.push_back(watcher.mapped().path);
+  if (std::exchange(sweeping_, true)) return;
+  // After this step: the same node is often watched again at once.
+  loop_.defer([this, alive = alive_] {
+    if (*alive) sweep();
+  });
+}
+
+void ZkWatches::going(const std::string& path) {
+  if (const auto found = paths_.find(path); found != paths_.end()) found->second.going = true;
+}
+
+void ZkWatches::sweep() {
+  sweeping_ = false;
+  for (const auto& path : std::exchange(idle_, {})) {
+    const auto found = paths_.find(path);
+    if (found == paths_.end() || !found->second.watchers.empty()) continue;
+    Path& state = found->second;
+    if (state.asked) continue;  // decided when it is answered
+    if (!state.armed) {
+      forget(found);
+      continue;
+    }
+    if (state.going) continue;  // its event ends it
+    const std::size_t lane = state.lane;
+    forget(found);
+    if (lanes_[lane].outbox == nullptr) continue;
+    // Whatever the answer: a watch that stays costs an event that nobody waits for.
+    lanes_[lane].outbox->ask({ZkRequest::Kind::unwatch, path, {}}, [](ZkReply&, std::uint64_t) {});
+  }
+}
+
+}  // namespace baton::internal

@@ -1,0 +1,25 @@
+#include "zk/xid.h"
+
+#include "common/base/fork_guard.h"
+
+#include <ctime>
+#include <mutex>
+
+namespace baton::internal {
+
+namespace {
+struct XidMutex {
+  std::mutex mutex;
+};
+}  // namespace
+
+void zk_skip_bad_xids(zhandle_t* zh) {
+  static ZkXids xids(std::time(nullptr));
+  // Held while they are used up: nobody else of ours draws one of them.
+  const std::lock_guard guard(per_process<XidMutex>().mutex);
+  std::uint32_t burn = xids.to_burn(std::time(nullptr));
+  // No path: refused, after it has taken a number.
+  for (; burn != 0; --burn) zoo_aget(zh, "", 0, nullptr, nullptr);
+}
+
+}  // namespace baton::internal
