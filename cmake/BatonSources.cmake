@@ -46,36 +46,36 @@ set(BATON_FILE_SOURCES
 # A cluster store has two halves: the session, which the simulator and the fuzzers run over a network of their
 # own, and the half that needs the real client library.
 set(BATON_ZK_SESSION_SOURCES
-    errand.cpp
+    inquiry.cpp
     heartbeat.cpp
-    lister.cpp
+    read_coalescer.cpp
     outbox.cpp
     path.cpp
-    scout.cpp
+    silent_server_probe.cpp
     session.cpp
     session_admin.cpp
-    session_line.cpp
+    session_lifecycle.cpp
     status.cpp
     token_base.cpp
     watches.cpp)
-set(BATON_ZK_SOURCES acl.cpp backend.cpp handle.cpp log.cpp socket.cpp xid.cpp)
+set(BATON_ZK_SOURCES acl.cpp backend.cpp client_handle.cpp log.cpp socket.cpp request_numbers.cpp)
 set(BATON_ETCD_SESSION_SOURCES
-    doors.cpp
+    lock_sequencer.cpp
     leases.cpp
     leases_beats.cpp
     link.cpp
-    lister.cpp
+    read_coalescer.cpp
     path.cpp
     queue.cpp
     session.cpp
     session_admin.cpp
-    session_line.cpp
+    session_lifecycle.cpp
     session_watch.cpp
     status.cpp
     token_base.cpp
     wall_clock.cpp
     watches.cpp)
-set(BATON_ETCD_SOURCES backend.cpp channels.cpp loop.cpp tls.cpp)
+set(BATON_ETCD_SOURCES backend.cpp channels.cpp completion_loop.cpp tls.cpp)
 
 # Full paths, so that every folder can use the lists.
 set(BATON_EVERY_SOURCE)

@@ -30,12 +30,12 @@ using internal::StoreUrl;
 Result<std::unique_ptr<Backend>> make_backend(const StoreUrl& url, const BackendOptions& options) {
   switch (url.kind) {
     case StoreKind::memory:
-      return internal::make_memory_backend(url.memory_name, options);
+      return memory::make_backend(url.memory_name, options);
     case StoreKind::file:
-      return internal::make_file_backend(url.directory, options);
+      return file::make_backend(url.directory, options);
     case StoreKind::zk:
 #ifdef BATON_WITH_ZK
-      return internal::make_zk_backend(url, options);
+      return zk::make_backend(url, options);
 #else
       return Error(
           Errc::unsupported,
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Backend>> make_backend(const StoreUrl& url, const Backend
 #endif
     case StoreKind::etcd:
 #ifdef BATON_WITH_ETCD
-      return internal::make_etcd_backend(url, options);
+      return etcd::make_backend(url, options);
 #else
       return Error(
           Errc::unsupported,
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Backend>> make_backend(const EtcdChannel& channel,
     return Error(Errc::invalid_argument,
                  "connect: TLS files are given, but the channel is made already");
   }
-  return internal::make_etcd_backend(channel.channel(), channel.root(), options);
+  return etcd::make_backend(channel.channel(), channel.root(), options);
 #else
   static_cast<void>(channel);
   static_cast<void>(options);

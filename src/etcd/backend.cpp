@@ -4,7 +4,7 @@
 #include "common/base/secret.h"
 #include "common/base/signal_shield.h"
 #include "etcd/channels.h"
-#include "etcd/loop.h"
+#include "etcd/completion_loop.h"
 #include "etcd/session.h"
 #include "etcd/tls.h"
 
@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -32,27 +32,26 @@ std::optional<Error> refuse_after_fork() {
                "survive a fork; call exec first");
 }
 
-struct EtcdAddress {
+struct Address {
   std::string where;  // for messages
   std::string root;
   std::vector<Endpoint> hosts;  // empty: a channel of the program's own
-  EtcdTls tls;
+  TlsMaterial tls;
   bool secure = false;
   std::string user;
   std::string password;
 };
 
-class EtcdBackend final : public Backend {
+class Backend final : public internal::Backend {
  public:
-  EtcdBackend(EtcdAddress address, std::vector<EtcdEndpoint> endpoints,
-              const BackendOptions& options)
+  Backend(Address address, std::vector<ChannelEndpoint> endpoints, const BackendOptions& options)
       : address_(std::move(address)),
         options_(options),
         loop_([log = options.log](std::string_view text) { log(LogLevel::error, text); }),
         channels_(loop_, std::move(endpoints)) {
     diagnosis_->backend = this;
   }
-  ~EtcdBackend() override { stop(); }
+  ~Backend() override { stop(); }
 
   Loop& loop() noexcept override { return loop_; }
   std::string where() const override { return address_.where; }
@@ -66,17 +65,16 @@ class EtcdBackend final : public Backend {
     if (!inside) opening_.reset();  // nobody takes it any more
   }
 
-  void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
+  void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
     const std::uint64_t number = ++opens_;
     answer_ = std::move(answer);
     trouble_.reset();
-    opening_ =
-        std::make_unique<EtcdSession>(parts(), listener, [this, number](Result<Done> opened) {
-          // Not inside the session's own call: it may be destroyed.
-          loop_.defer([this, number, opened = std::move(opened)]() mutable {
-            if (number == opens_) tried(std::move(opened));
-          });
-        });
+    opening_ = std::make_unique<Session>(parts(), listener, [this, number](Result<Done> opened) {
+      // Not inside the session's own call: it may be destroyed.
+      loop_.defer([this, number, opened = std::move(opened)]() mutable {
+        if (number == opens_) tried(std::move(opened));
+      });
+    });
     // It would try for ever; whoever waits should hear why.
     const auto patience = std::clamp(options_.connect_timeout * 4 / 5, milliseconds(1),
                                      std::max(options_.session_timeout, milliseconds(5'000)));
@@ -88,11 +86,11 @@ class EtcdBackend final : public Backend {
   }
 
  private:
-  EtcdSessionParts parts() {
-    EtcdSessionParts parts;
+  SessionParts parts() {
+    SessionParts parts;
     parts.link.loop = &loop_;
-    parts.link.wire = &channels_;
-    parts.link.atlas = &atlas_;
+    parts.link.transport = &channels_;
+    parts.link.cluster_state = &cluster_state_;
     parts.link.user = address_.user;
     parts.link.password = address_.password;
     parts.link.try_timeout =
@@ -131,9 +129,9 @@ class EtcdBackend final : public Backend {
     const std::uint64_t number = opens_;
     const SignalShield shield;
     // It may outlive us; then nobody listens.
-    std::thread([this_box = diagnosis_, host = address_.hosts.at(atlas_.current),
+    std::thread([this_box = diagnosis_, host = address_.hosts.at(cluster_state_.current),
                  tls = address_.tls, number] {
-      auto text = etcd_tls_trouble(host, tls, milliseconds(1'000));
+      auto text = find_tls_trouble(host, tls, milliseconds(1'000));
       const std::lock_guard guard(this_box->mutex);
       if (this_box->backend == nullptr) return;  // gone meanwhile
       this_box->backend->loop_.post(
@@ -147,7 +145,7 @@ class EtcdBackend final : public Backend {
     if (number != opens_ || !answer_ || text.empty()) return;
     // Whoever tries on hears it in the end; certificates may be exchanged meanwhile.
     finish(Error(Errc::connection_failed,
-                 "connect to " + channels_.endpoint(atlas_.current) + ": " + text));
+                 "connect to " + channels_.endpoint(cluster_state_.current) + ": " + text));
   }
 
   void finish(const Result<Done>& opened) {
@@ -167,31 +165,31 @@ class EtcdBackend final : public Backend {
                        std::to_string(options_.session_timeout.count()) +
                        " ms, the server grants " + std::to_string(granted.count()) + " ms");
     }
-    answer(std::unique_ptr<Session>(std::move(session)));
+    answer(std::unique_ptr<internal::Session>(std::move(session)));
   }
 
   struct Diagnosis {
     std::mutex mutex;
-    EtcdBackend* backend = nullptr;
+    Backend* backend = nullptr;
   };
 
-  const EtcdAddress address_;
+  const Address address_;
   const BackendOptions options_;
-  EtcdLoop loop_;
-  EtcdChannels channels_;
-  EtcdAtlas atlas_;
+  CompletionLoop loop_;
+  Channels channels_;
+  ClusterState cluster_state_;
   std::uint64_t opens_ = 0;
   std::uint64_t asked_ = 0;
   TimerId timer_ = TimerId::none;
   bool told_ = false;
   std::optional<Error> trouble_;
   const std::shared_ptr<Diagnosis> diagnosis_ = std::make_shared<Diagnosis>();
-  Answer<std::unique_ptr<Session>> answer_;
-  std::unique_ptr<EtcdSession> opening_;
+  Answer<std::unique_ptr<internal::Session>> answer_;
+  std::unique_ptr<Session> opening_;
 };
 
 // User and password, if there are any.
-std::optional<Error> take_credentials(const BackendOptions& options, EtcdAddress& address) {
+std::optional<Error> take_credentials(const BackendOptions& options, Address& address) {
   if (options.credentials.user.empty()) return std::nullopt;
   auto password = read_password(options.credentials);
   if (!password) return password.error();
@@ -202,11 +200,11 @@ std::optional<Error> take_credentials(const BackendOptions& options, EtcdAddress
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_etcd_backend(const StoreUrl& url,
-                                                   const BackendOptions& options) {
+Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
+                                                        const BackendOptions& options) {
   if (auto refused = refuse_after_fork()) return *std::move(refused);
-  EtcdAddress address;
-  auto tls = make_etcd_tls(url, options.tls);
+  Address address;
+  auto tls = load_tls(url, options.tls);
   if (!tls) return tls.error();
   address.tls = *std::move(tls);
   address.secure = url.tls;
@@ -215,7 +213,7 @@ Result<std::unique_ptr<Backend>> make_etcd_backend(const StoreUrl& url,
     options.log(LogLevel::warning, "etcd:// sends the password of \"" + address.user +
                                        "\" in the clear; use etcds:// where others can listen");
   }
-  auto endpoints = make_etcd_endpoints(url.endpoints, address.tls.credentials);
+  auto endpoints = make_channel_endpoints(url.endpoints, address.tls.credentials);
   address.hosts = url.endpoints;
   address.root = url.root;
   address.where = url.tls ? "etcds " : "etcd ";
@@ -223,23 +221,23 @@ Result<std::unique_ptr<Backend>> make_etcd_backend(const StoreUrl& url,
     address.where += (i == 0 ? "" : ",") + endpoints[i].name;
   }
   address.where += url.root;
-  return std::unique_ptr<Backend>(
-      std::make_unique<EtcdBackend>(std::move(address), std::move(endpoints), options));
+  return std::unique_ptr<internal::Backend>(
+      std::make_unique<Backend>(std::move(address), std::move(endpoints), options));
 }
 
-Result<std::unique_ptr<Backend>> make_etcd_backend(std::shared_ptr<grpc::Channel> channel,
-                                                   const std::string& root,
-                                                   const BackendOptions& options) {
+Result<std::unique_ptr<internal::Backend>> make_backend(std::shared_ptr<grpc::Channel> channel,
+                                                        const std::string& root,
+                                                        const BackendOptions& options) {
   if (channel == nullptr) return Error(Errc::invalid_argument, "connect: the channel is null");
   if (auto refused = refuse_after_fork()) return *std::move(refused);
-  EtcdAddress address;
+  Address address;
   if (auto error = take_credentials(options, address)) return *std::move(error);
-  std::vector<EtcdEndpoint> endpoints;
+  std::vector<ChannelEndpoint> endpoints;
   endpoints.push_back({"channel", std::move(channel), nullptr});
   address.root = root;
   address.where = "etcd channel" + root;
-  return std::unique_ptr<Backend>(
-      std::make_unique<EtcdBackend>(std::move(address), std::move(endpoints), options));
+  return std::unique_ptr<internal::Backend>(
+      std::make_unique<Backend>(std::move(address), std::move(endpoints), options));
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

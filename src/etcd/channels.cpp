@@ -14,34 +14,34 @@
 #include <deque>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
-using Stub = grpc::TemplatedGenericStub<EtcdMessage, EtcdMessage>;
+using Stub = grpc::TemplatedGenericStub<Message, Message>;
 
 // Called by path: with generated stubs two libraries that both know etcd's services would clash.
-const char* path_of(EtcdCall call) {
+const char* path_of(Call call) {
   switch (call) {
-    case EtcdCall::range:
+    case Call::range:
       return "/etcdserverpb.KV/Range";
-    case EtcdCall::txn:
+    case Call::txn:
       return "/etcdserverpb.KV/Txn";
-    case EtcdCall::lease_grant:
+    case Call::lease_grant:
       return "/etcdserverpb.Lease/LeaseGrant";
-    case EtcdCall::lease_revoke:
+    case Call::lease_revoke:
       return "/etcdserverpb.Lease/LeaseRevoke";
-    case EtcdCall::lease_time_to_live:
+    case Call::lease_time_to_live:
       return "/etcdserverpb.Lease/LeaseTimeToLive";
-    case EtcdCall::authenticate:
+    case Call::authenticate:
       return "/etcdserverpb.Auth/Authenticate";
-    case EtcdCall::status:
+    case Call::status:
       return "/etcdserverpb.Maintenance/Status";
   }
   return "";
 }
 
-EtcdVerdict verdict_of(const grpc::Status& status) {
+CallResult verdict_of(const grpc::Status& status) {
   return {static_cast<int>(status.error_code()), status.error_message()};
 }
 
@@ -51,13 +51,13 @@ void prepare(grpc::ClientContext& context, const std::string& token, bool requir
 }
 
 // Owns itself until its only tag has come back.
-class Unary final : public EtcdTag {
+class Unary final : public CompletionTag {
  public:
-  Unary(std::shared_ptr<EtcdCalls> calls, std::unique_ptr<EtcdMessage> response, EtcdAnswer answer)
+  Unary(std::shared_ptr<CallRegistry> calls, std::unique_ptr<Message> response, CallAnswer answer)
       : calls_(std::move(calls)), response_(std::move(response)), answer_(std::move(answer)) {}
 
-  void start(const std::shared_ptr<grpc::Channel>& channel, EtcdCall call,
-             const EtcdMessage& request, const EtcdCallOptions& options) {
+  void start(const std::shared_ptr<grpc::Channel>& channel, Call call, const Message& request,
+             const CallOptions& options) {
     prepare(context_, options.token, options.require_leader);
     // Not system_clock: it jumps.
     context_.set_deadline(gpr_time_add(
@@ -86,37 +86,37 @@ class Unary final : public EtcdTag {
   }
 
  private:
-  const std::shared_ptr<EtcdCalls> calls_;
+  const std::shared_ptr<CallRegistry> calls_;
   grpc::ClientContext context_;
   grpc::Status status_;
-  std::unique_ptr<EtcdMessage> response_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<EtcdMessage>> reader_;
-  EtcdAnswer answer_;
+  std::unique_ptr<Message> response_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<Message>> reader_;
+  CallAnswer answer_;
   const std::shared_ptr<Unary*> here_ = std::make_shared<Unary*>(this);
 };
 
-std::unique_ptr<EtcdMessage> empty_message(EtcdFlow flow) {
-  if (flow == EtcdFlow::watch) return std::make_unique<etcdpb::WatchResponse>();
+std::unique_ptr<Message> empty_message(StreamKind flow) {
+  if (flow == StreamKind::watch) return std::make_unique<etcdpb::WatchResponse>();
   return std::make_unique<etcdpb::LeaseKeepAliveResponse>();
 }
 
 // One read and one write at a time; kept by its own tags until the last has come back.
-class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
+class Bidi final : public CompletionTag, public std::enable_shared_from_this<Bidi> {
  public:
-  Bidi(std::shared_ptr<EtcdCalls> calls, EtcdFlow flow, EtcdStreamListener& listener)
+  Bidi(std::shared_ptr<CallRegistry> calls, StreamKind flow, StreamListener& listener)
       : calls_(std::move(calls)), listener_(&listener), incoming_(empty_message(flow)) {}
   // Also if it never came to its end, because the loop did.
   ~Bidi() override { calls_->finished(this); }
   Bidi(const Bidi&) = delete;
   Bidi& operator=(const Bidi&) = delete;
 
-  void start(const std::shared_ptr<grpc::Channel>& channel, EtcdFlow flow,
+  void start(const std::shared_ptr<grpc::Channel>& channel, StreamKind flow,
              const std::string& token) {
     prepare(context_, token, true);
     stream_ =
         Stub(channel).PrepareCall(&context_,
-                                  flow == EtcdFlow::watch ? "/etcdserverpb.Watch/Watch"
-                                                          : "/etcdserverpb.Lease/LeaseKeepAlive",
+                                  flow == StreamKind::watch ? "/etcdserverpb.Watch/Watch"
+                                                            : "/etcdserverpb.Lease/LeaseKeepAlive",
                                   &calls_->queue());
     calls_->began(this);
     begin(start_);
@@ -124,9 +124,9 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
   }
 
   // Of the handle.
-  void send(const EtcdMessage& message) {
+  void send(const Message& message) {
     if (listener_ == nullptr || broken_ || calls_->ended()) return;
-    auto copy = std::unique_ptr<EtcdMessage>(message.New());
+    auto copy = std::unique_ptr<Message>(message.New());
     copy->CheckTypeAndMergeFrom(message);
     outgoing_.push_back(std::move(copy));
     if (started_) write_next();
@@ -139,7 +139,7 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
   void complete(bool, bool) override {}  // its operations have tags of their own
 
  private:
-  struct Operation final : EtcdTag {
+  struct Operation final : CompletionTag {
     using Handler = void (Bidi::*)(bool);
     Operation(Bidi& bidi, Handler handler) : owner(bidi), done(handler) {}
     void complete(bool ok, bool over) override {
@@ -220,14 +220,14 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
   }
   void over() noexcept { listener_ = nullptr; }
 
-  const std::shared_ptr<EtcdCalls> calls_;
-  EtcdStreamListener* listener_;
+  const std::shared_ptr<CallRegistry> calls_;
+  StreamListener* listener_;
   grpc::ClientContext context_;
   grpc::Status status_;
-  std::unique_ptr<EtcdMessage> incoming_;
-  std::unique_ptr<EtcdMessage> writing_;
-  std::deque<std::unique_ptr<EtcdMessage>> outgoing_;
-  std::unique_ptr<grpc::ClientAsyncReaderWriter<EtcdMessage, EtcdMessage>> stream_;
+  std::unique_ptr<Message> incoming_;
+  std::unique_ptr<Message> writing_;
+  std::deque<std::unique_ptr<Message>> outgoing_;
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<Message, Message>> stream_;
   Operation start_{*this, &Bidi::on_start};
   Operation read_{*this, &Bidi::on_read};
   Operation write_{*this, &Bidi::on_write};
@@ -238,14 +238,14 @@ class Bidi final : public EtcdTag, public std::enable_shared_from_this<Bidi> {
   bool finishing_ = false;
 };
 
-class StreamHandle final : public EtcdStream {
+class StreamHandle final : public Stream {
  public:
   explicit StreamHandle(std::shared_ptr<Bidi> bidi) : bidi_(std::move(bidi)) {}
   ~StreamHandle() override {
     const SignalShield shield;
     bidi_->abandon();
   }
-  void send(const EtcdMessage& message) override {
+  void send(const Message& message) override {
     const SignalShield shield;
     bidi_->send(message);
   }
@@ -256,11 +256,11 @@ class StreamHandle final : public EtcdStream {
 
 }  // namespace
 
-std::vector<EtcdEndpoint> make_etcd_endpoints(
+std::vector<ChannelEndpoint> make_channel_endpoints(
     const std::vector<Endpoint>& endpoints,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   const SignalShield shield;
-  std::vector<EtcdEndpoint> made;
+  std::vector<ChannelEndpoint> made;
   for (const auto& endpoint : endpoints) {
     grpc::ChannelArguments arguments;
     // A dead peer is noticed within 13 s even if nothing is asked of it. etcd refuses pings more
@@ -293,10 +293,10 @@ std::vector<EtcdEndpoint> make_etcd_endpoints(
   return made;
 }
 
-EtcdChannels::EtcdChannels(const EtcdLoop& loop, std::vector<EtcdEndpoint> endpoints)
+Channels::Channels(const CompletionLoop& loop, std::vector<ChannelEndpoint> endpoints)
     : calls_(loop.calls()), endpoints_(std::move(endpoints)) {}
 
-EtcdChannels::~EtcdChannels() {
+Channels::~Channels() {
   const SignalShield shield;
   endpoints_.clear();
 }
@@ -309,7 +309,7 @@ EtcdChannels::~EtcdChannels() {
 // with them the pause before the next try to connect, and the end of a try. Our clock does not, and
 // a new channel connects at once. In all other times gRPC knows best: it keeps the addresses it
 // has.
-void EtcdChannels::check_connecting(std::size_t i) {
+void Channels::check_connecting(std::size_t i) {
   constexpr std::chrono::seconds kLongestConnect{2};
   auto& endpoint = endpoints_.at(i);
   const Time now = real_clock().now();
@@ -325,18 +325,18 @@ void EtcdChannels::check_connecting(std::size_t i) {
   endpoint.connecting_since = now;
 }
 
-void EtcdChannels::replace(EtcdEndpoint& endpoint) {
+void Channels::replace(ChannelEndpoint& endpoint) {
   if (!endpoint.another || calls_->ended()) return;
   endpoint.channel = endpoint.another();
 }
 
-bool EtcdChannels::unreachable(std::size_t i) {
+bool Channels::unreachable(std::size_t i) {
   const SignalShield shield;
   check_connecting(i);
   return endpoints_.at(i).channel->GetState(true) == GRPC_CHANNEL_TRANSIENT_FAILURE;
 }
 
-void EtcdChannels::renew(std::size_t i) {
+void Channels::renew(std::size_t i) {
   const SignalShield shield;
   auto& endpoint = endpoints_.at(i);
   // What is not connected is not a connection that is silent: connecting goes on.
@@ -345,9 +345,9 @@ void EtcdChannels::renew(std::size_t i) {
   replace(endpoint);
 }
 
-void EtcdChannels::ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-                       std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                       EtcdAnswer answer, Task* cancel) {
+void Channels::ask(std::size_t endpoint, Call call, const Message& request,
+                   std::unique_ptr<Message> response, const CallOptions& options, CallAnswer answer,
+                   Task* cancel) {
   if (calls_->ended()) return;
   const SignalShield shield;
   check_connecting(endpoint);
@@ -356,9 +356,8 @@ void EtcdChannels::ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& r
   unary.release()->start(endpoints_.at(endpoint).channel, call, request, options);
 }
 
-std::unique_ptr<EtcdStream> EtcdChannels::open(std::size_t endpoint, EtcdFlow flow,
-                                               const std::string& token,
-                                               EtcdStreamListener& listener) {
+std::unique_ptr<Stream> Channels::open(std::size_t endpoint, StreamKind flow,
+                                       const std::string& token, StreamListener& listener) {
   const SignalShield shield;
   auto bidi = std::make_shared<Bidi>(calls_, flow, listener);
   if (!calls_->ended()) check_connecting(endpoint);
@@ -366,4 +365,4 @@ std::unique_ptr<EtcdStream> EtcdChannels::open(std::size_t endpoint, EtcdFlow fl
   return std::make_unique<StreamHandle>(std::move(bidi));
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

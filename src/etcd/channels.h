@@ -1,10 +1,10 @@
-// EtcdChannels: EtcdWire over gRPC, one channel per endpoint.
+// Channels: Transport over gRPC, one channel per endpoint.
 #pragma once
 
 #include "common/base/clock.h"
 #include "common/seam/url.h"
-#include "etcd/loop.h"
-#include "etcd/wire.h"
+#include "etcd/completion_loop.h"
+#include "etcd/transport.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/security/credentials.h>
@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-struct EtcdEndpoint {
+struct ChannelEndpoint {
   std::string name;  // for messages
   std::shared_ptr<grpc::Channel> channel;
   std::function<std::shared_ptr<grpc::Channel>()> another;  // null: this one is not ours
@@ -25,33 +25,33 @@ struct EtcdEndpoint {
 };
 
 // A channel of ours to each of these. Nothing is sent before it is used.
-std::vector<EtcdEndpoint> make_etcd_endpoints(
+std::vector<ChannelEndpoint> make_channel_endpoints(
     const std::vector<Endpoint>& endpoints,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-class EtcdChannels final : public EtcdWire {
+class Channels final : public Transport {
  public:
-  EtcdChannels(const EtcdLoop& loop, std::vector<EtcdEndpoint> endpoints);
-  ~EtcdChannels() override;
+  Channels(const CompletionLoop& loop, std::vector<ChannelEndpoint> endpoints);
+  ~Channels() override;
 
   std::size_t endpoints() const override { return endpoints_.size(); }
   std::string endpoint(std::size_t i) const override { return endpoints_.at(i).name; }
   bool unreachable(std::size_t i) override;
   void renew(std::size_t i) override;
-  void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options, EtcdAnswer answer,
+  void ask(std::size_t endpoint, Call call, const Message& request,
+           std::unique_ptr<Message> response, const CallOptions& options, CallAnswer answer,
            Task* cancel) override;
-  std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow, const std::string& token,
-                                   EtcdStreamListener& listener) override;
+  std::unique_ptr<Stream> open(std::size_t endpoint, StreamKind flow, const std::string& token,
+                               StreamListener& listener) override;
 
  private:
   // Makes a channel anew that has been trying to connect for too long because time stands still for
   // it.
   void check_connecting(std::size_t i);
-  void replace(EtcdEndpoint& endpoint);
+  void replace(ChannelEndpoint& endpoint);
 
-  const std::shared_ptr<EtcdCalls> calls_;
-  std::vector<EtcdEndpoint> endpoints_;
+  const std::shared_ptr<CallRegistry> calls_;
+  std::vector<ChannelEndpoint> endpoints_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

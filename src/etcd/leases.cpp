@@ -4,23 +4,22 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-EtcdLeases::EtcdLeases(Loop& loop, EtcdLink& link, milliseconds wanted,
-                       EtcdLeasesListener& listener)
+Leases::Leases(Loop& loop, Link& link, milliseconds wanted, LeasesListener& listener)
     : loop_(loop), link_(link), wanted_(wanted), listener_(listener) {}
 
-EtcdLeases::~EtcdLeases() {
+Leases::~Leases() {
   *alive_ = false;
   loop_.cancel(beat_timer_);
   loop_.cancel(late_timer_);
   loop_.cancel(token_timer_);
 }
 
-std::vector<std::int64_t> EtcdLeases::all() const {
+std::vector<std::int64_t> Leases::all() const {
   std::vector<std::int64_t> ids;
   for (const auto& [id, lease] : leases_) ids.push_back(id);
   return ids;
@@ -28,7 +27,7 @@ std::vector<std::int64_t> EtcdLeases::all() const {
 
 // ---- granting
 
-void EtcdLeases::with_room(Answer<std::int64_t> answer) {
+void Leases::with_room(Answer<std::int64_t> answer) {
   if (closing_) {
     answer(Error(Errc::closed, "the client is being closed"));
     return;
@@ -56,7 +55,7 @@ void EtcdLeases::with_room(Answer<std::int64_t> answer) {
 // The first key of a lease makes the lease's deadline count for the session. LossThread looks at
 // deadlines only every 500 ms: one that is suddenly near would be announced late. So a lease
 // without keys whose time is half over is renewed before it gets a key.
-void EtcdLeases::renew_unused() {
+void Leases::renew_unused() {
   const bool others = std::any_of(leases_.begin(), leases_.end(),
                                   [](const auto& lease) { return lease.second.keys != 0; });
   if (!others) return;
@@ -71,20 +70,20 @@ void EtcdLeases::renew_unused() {
   }
 }
 
-void EtcdLeases::grant() {
+void Leases::grant() {
   if (std::exchange(granting_, true)) return;
   etcdpb::LeaseGrantRequest request;
   request.set_ttl(std::max<std::int64_t>(1, (wanted_.count() + 999) / 1000));
-  EtcdHow how;
-  how.urgent = true;
+  RequestOptions how;
+  how.bypass_limit = true;
   link_.ask<etcdpb::LeaseGrantResponse>(
-      EtcdCall::lease_grant, request, how,
-      [this, alive = alive_](EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
+      Call::lease_grant, request, how,
+      [this, alive = alive_](Reply<etcdpb::LeaseGrantResponse>& reply) {
         if (*alive) granted(reply);
       });
 }
 
-void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
+void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
   granting_ = false;
   if (!reply.ok() || reply.body.ttl() <= 0 || reply.body.id() == 0) {
     // One that was granted although no answer came has no keys, and runs out.
@@ -97,9 +96,9 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
     fail_waiting(Error(Errc::closed, "the client is being closed"));
     etcdpb::LeaseRevokeRequest request;
     request.set_id(reply.body.id());
-    EtcdHow how;
-    how.urgent = true;
-    link_.ask<etcdpb::LeaseRevokeResponse>(EtcdCall::lease_revoke, request, how, [](auto&) {});
+    RequestOptions how;
+    how.bypass_limit = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(Call::lease_revoke, request, how, [](auto&) {});
     return;
   }
   Lease lease;
@@ -123,22 +122,22 @@ void EtcdLeases::granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply) {
 }
 
 // Each takes a key; more than have room ask for another lease.
-void EtcdLeases::serve_waiting() {
+void Leases::serve_waiting() {
   for (auto& answer : std::exchange(waiting_, {})) with_room(std::move(answer));
 }
 
-void EtcdLeases::fail_waiting(const Error& error) {
+void Leases::fail_waiting(const Error& error) {
   for (auto& answer : std::exchange(waiting_, {})) answer(error);
 }
 
-void EtcdLeases::key_added(std::int64_t lease) {
+void Leases::key_added(std::int64_t lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end()) return;
   // Its deadline counts from now on, before anything is granted under it.
   if (++found->second.keys == 1) listener_.leases_renewed();
 }
 
-void EtcdLeases::key_gone(std::int64_t lease) {
+void Leases::key_gone(std::int64_t lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.keys == 0) return;
   if (--found->second.keys == 0 && found->second.retired) revoke(lease);
@@ -146,7 +145,7 @@ void EtcdLeases::key_gone(std::int64_t lease) {
 
 // ---- ending
 
-void EtcdLeases::retire(std::int64_t id) {
+void Leases::retire(std::int64_t id) {
   const auto found = leases_.find(id);
   if (found == leases_.end() || std::exchange(found->second.retired, true)) return;
   if (found->second.keys == 0) revoke(id);
@@ -155,31 +154,31 @@ void EtcdLeases::retire(std::int64_t id) {
   if (!active) grant();  // the next join need not wait for it
 }
 
-void EtcdLeases::revoke(std::int64_t id) {
+void Leases::revoke(std::int64_t id) {
   const auto found = leases_.find(id);
   if (found == leases_.end() || std::exchange(found->second.revoking, true)) return;
   etcdpb::LeaseRevokeRequest request;
   request.set_id(id);
   link_.ask<etcdpb::LeaseRevokeResponse>(
-      EtcdCall::lease_revoke, request, {},
-      [this, alive = alive_, id](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
+      Call::lease_revoke, request, {},
+      [this, alive = alive_, id](Reply<etcdpb::LeaseRevokeResponse>& reply) {
         if (!*alive) return;
         const auto lease = leases_.find(id);
         if (lease == leases_.end()) return;
         lease->second.revoking = false;
         // Otherwise tried again with the next beat.
-        if (reply.ok() || reply.status == EtcdStatus::lease_gone) forget(id);
+        if (reply.ok() || reply.status == Status::lease_gone) forget(id);
       });
 }
 
-void EtcdLeases::forget(std::int64_t id) {
+void Leases::forget(std::int64_t id) {
   leases_.erase(id);
   beat_settled();
   listener_.lease_revoked(id);
   listener_.leases_renewed();
 }
 
-void EtcdLeases::drop_idle() {
+void Leases::drop_idle() {
   std::size_t active = 0;
   for (const auto& [id, lease] : leases_) active += lease.retired || lease.stale ? 0 : 1;
   for (auto& [id, lease] : leases_) {
@@ -192,7 +191,7 @@ void EtcdLeases::drop_idle() {
   }
 }
 
-void EtcdLeases::revoke_all(Answer<Done> answer) {
+void Leases::revoke_all(Answer<Done> answer) {
   closing_ = true;
   loop_.cancel(beat_timer_);
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
@@ -219,14 +218,13 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
     if (!*alive) return;
     etcdpb::LeaseRevokeRequest request;
     request.set_id(id);
-    EtcdHow how;
-    how.urgent = true;
+    RequestOptions how;
+    how.bypass_limit = true;
     link_.ask<etcdpb::LeaseRevokeResponse>(
-        EtcdCall::lease_revoke, request, how,
-        [this, alive, goodbye, id,
-         self = weak.lock()](EtcdReply<etcdpb::LeaseRevokeResponse>& reply) {
+        Call::lease_revoke, request, how,
+        [this, alive, goodbye, id, self = weak.lock()](Reply<etcdpb::LeaseRevokeResponse>& reply) {
           if (!*alive) return;
-          if (etcd_passes(reply.status) && self != nullptr) {
+          if (is_transient(reply.status) && self != nullptr) {
             loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
             return;
           }
@@ -238,7 +236,7 @@ void EtcdLeases::revoke_all(Answer<Done> answer) {
 
 // ---- until when
 
-Time EtcdLeases::deadline() const {
+Time Leases::deadline() const {
   // One without keys counts only where there is no other: a grant that took long must not end the
   // holds of another lease.
   Time with_keys = kNever;
@@ -252,6 +250,6 @@ Time EtcdLeases::deadline() const {
   return earliest == kNever ? Time{} : earliest;
 }
 
-Time EtcdLeases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
+Time Leases::suspect_at() const noexcept { return last_sent_ + Nanos(ttl_) / 2; }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,4 +1,4 @@
-// EtcdLeases: the leases of one session, and the keepalives that carry its deadline.
+// Leases: the leases of one session, and the keepalives that carry its deadline.
 #pragma once
 
 #include "common/base/clock.h"
@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 // Told on the strand, never inside a call to the leases (but for the first key of a lease).
-class EtcdLeasesListener {
+class LeasesListener {
  public:
-  virtual ~EtcdLeasesListener() = default;
+  virtual ~LeasesListener() = default;
   virtual void leases_renewed() = 0;                        // deadline() has moved
   virtual void leases_lost(const std::string& detail) = 0;  // one of them is over: all is
   virtual void lease_revoked(std::int64_t lease) = 0;       // one that was retired, by us
@@ -32,14 +32,13 @@ class EtcdLeasesListener {
 // A few leases, so that none has too many keys: what a put costs a server grows with the keys of
 // its lease. All are kept alive together, and the session lives as long as the first of them to
 // end.
-class EtcdLeases final : private EtcdStreamListener {
+class Leases final : private StreamListener {
  public:
   static constexpr std::size_t kMostKeys = 1000;
   static constexpr std::size_t kMostLeases = 16;
 
-  EtcdLeases(Loop& loop, EtcdLink& link, std::chrono::milliseconds wanted,
-             EtcdLeasesListener& listener);
-  ~EtcdLeases() override;
+  Leases(Loop& loop, Link& link, std::chrono::milliseconds wanted, LeasesListener& listener);
+  ~Leases() override;
 
   // A lease with room, granted first if there is none. Answers inside the call if it is there.
   void with_room(Answer<std::int64_t> answer);
@@ -75,12 +74,12 @@ class EtcdLeases final : private EtcdStreamListener {
 
   void renew_unused();
   void grant();
-  void granted(EtcdReply<etcdpb::LeaseGrantResponse>& reply);
+  void granted(Reply<etcdpb::LeaseGrantResponse>& reply);
   void revoke(std::int64_t id);
   void drop_idle();
 
-  void stream_message(const EtcdMessage& message) override;
-  void stream_ended(const EtcdVerdict& why) override;
+  void stream_message(const Message& message) override;
+  void stream_ended(const CallResult& why) override;
   enum class Token { required, optional };
   void beat(Token token = Token::required);  // a keepalive for each, on a stream with a token
   void await_token();
@@ -95,15 +94,15 @@ class EtcdLeases final : private EtcdStreamListener {
   void fail_waiting(const Error& error);
 
   Loop& loop_;
-  EtcdLink& link_;
+  Link& link_;
   const std::chrono::milliseconds wanted_;
-  EtcdLeasesListener& listener_;
+  LeasesListener& listener_;
   std::map<std::int64_t, Lease> leases_;
   std::chrono::milliseconds ttl_{};
   bool granting_ = false;
   bool closing_ = false;
   std::vector<Answer<std::int64_t>> waiting_;
-  std::unique_ptr<EtcdStream> stream_;
+  std::unique_ptr<Stream> stream_;
   std::size_t endpoint_ = 0;
   std::string token_;  // that the stream was opened with
   int failures_ = 0;
@@ -117,4 +116,4 @@ class EtcdLeases final : private EtcdStreamListener {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

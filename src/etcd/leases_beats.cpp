@@ -1,4 +1,4 @@
-// The keepalives of EtcdLeases, and the stream that carries them.
+// The keepalives of Leases, and the stream that carries them.
 #include "etcd/leases.h"
 
 #include "common/base/mutant.h"
@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-void EtcdLeases::schedule() {
+void Leases::schedule() {
   loop_.cancel(beat_timer_);
   beat_timer_ = loop_.at(last_sent_ + Nanos(ttl_) / 3, [this] { beat(); });
 }
 
-void EtcdLeases::beat(Token token) {
+void Leases::beat(Token token) {
   loop_.cancel(beat_timer_);
   drop_idle();
   if (std::none_of(leases_.begin(), leases_.end(),
@@ -38,7 +38,7 @@ void EtcdLeases::beat(Token token) {
   if (stream_ == nullptr) {
     endpoint_ = link_.current();
     token_ = link_.token();
-    stream_ = link_.open(endpoint_, EtcdFlow::keep_alive, *this);
+    stream_ = link_.open(endpoint_, StreamKind::keep_alive, *this);
   }
   // Before the first byte is written. Each lease has one under way at most.
   const Time now = loop_.now();
@@ -57,7 +57,7 @@ void EtcdLeases::beat(Token token) {
 // Newer servers refuse keepalives on a stream that was opened without a token, or with one that has
 // run out; older ones do not look at it. So a beat waits for a token, but only for a short time:
 // whatever becomes of the authentication, enough tries fit before the deadline.
-void EtcdLeases::await_token() {
+void Leases::await_token() {
   if (token_timer_ != TimerId::none) return;
   token_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 12, [this] {
     token_timer_ = TimerId::none;
@@ -72,13 +72,13 @@ void EtcdLeases::await_token() {
 }
 
 // Answers that are still on their way on it are not heard any more.
-void EtcdLeases::drop_stream() {
+void Leases::drop_stream() {
   stream_.reset();
   for (auto& [id, lease] : leases_) lease.waiting = false;
 }
 
 // One alone, before its turn.
-void EtcdLeases::renew(std::int64_t id) {
+void Leases::renew(std::int64_t id) {
   if (stream_ == nullptr) {
     beat();
     return;
@@ -94,7 +94,7 @@ void EtcdLeases::renew(std::int64_t id) {
   late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
 }
 
-void EtcdLeases::beat_settled() {
+void Leases::beat_settled() {
   const bool waiting = std::any_of(leases_.begin(), leases_.end(),
                                    [](const auto& lease) { return lease.second.waiting; });
   if (waiting || late_timer_ == TimerId::none) return;
@@ -102,7 +102,7 @@ void EtcdLeases::beat_settled() {
   schedule();
 }
 
-void EtcdLeases::stream_message(const EtcdMessage& message) {
+void Leases::stream_message(const Message& message) {
   const auto& answer = static_cast<const etcdpb::LeaseKeepAliveResponse&>(message);
   // Another cluster does not know our leases, which says nothing about them.
   if (!link_.heard(endpoint_, answer.header())) return;
@@ -134,7 +134,7 @@ void EtcdLeases::stream_message(const EtcdMessage& message) {
   if (usable && *alive) serve_waiting();
 }
 
-void EtcdLeases::beat_late() {
+void Leases::beat_late() {
   late_timer_ = TimerId::none;
   if (loop_.now() > late_at_ + Nanos(ttl_) / 6) {
     // This loop is late itself: answers may have arrived that it has not read yet.
@@ -158,13 +158,13 @@ void EtcdLeases::beat_late() {
   beat();
 }
 
-void EtcdLeases::stream_ended(const EtcdVerdict& why) {
+void Leases::stream_ended(const CallResult& why) {
   const std::size_t was = endpoint_;
   drop_stream();
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
   link_.failed(was, why);
-  const EtcdStatus status = etcd_status(why);
-  if (status != EtcdStatus::token_expired && status != EtcdStatus::refused) {
+  const Status status = status_of(why);
+  if (status != Status::token_expired && status != Status::refused) {
     reopen_soon();
     return;
   }
@@ -172,7 +172,7 @@ void EtcdLeases::stream_ended(const EtcdVerdict& why) {
   // come from the token: authenticating is expensive for a server.
   link_.note(was, "a keepalive was refused: " + why.message);
   const bool first = refusals_++ == 0;
-  if (first || status == EtcdStatus::token_expired || token_.empty()) link_.forget_token(token_);
+  if (first || status == Status::token_expired || token_.empty()) link_.forget_token(token_);
   if (first) {
     loop_.cancel(beat_timer_);
     beat_timer_ = loop_.at(loop_.now(), [this] { beat(); });
@@ -181,7 +181,7 @@ void EtcdLeases::stream_ended(const EtcdVerdict& why) {
   }
 }
 
-void EtcdLeases::reopen_soon() {
+void Leases::reopen_soon() {
   // At once where another endpoint may answer; then 100 ms, doubling to 2 s, but never so long that
   // the lease would suffer, and never in step with other clients.
   loop_.cancel(beat_timer_);
@@ -199,4 +199,4 @@ void EtcdLeases::reopen_soon() {
   beat_timer_ = loop_.at(loop_.now() + pause, [this] { beat(); });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

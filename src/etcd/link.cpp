@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::milliseconds;
 
@@ -26,45 +26,45 @@ constexpr int kFailedPrecondition = 9;
 constexpr int kUnavailable = 14;
 
 // Said to whoever comes without a token, where users are turned on.
-bool asks_who(const EtcdVerdict& verdict) {
+bool asks_who(const CallResult& verdict) {
   return verdict.message.find("user name is empty") != std::string::npos;
 }
 
 }  // namespace
 
-EtcdLink::EtcdLink(EtcdLinkParts parts, EtcdLinkListener& listener)
+Link::Link(LinkParts parts, LinkListener& listener)
     : parts_(std::move(parts)), listener_(listener) {
-  parts_.atlas->foreign.resize(parts_.wire->endpoints(), 0);
+  parts_.cluster_state->foreign.resize(parts_.transport->endpoints(), 0);
 }
 
 // One question to one endpoint.
-struct EtcdLink::Try {
+struct Link::Try {
   bool over = false;
   TimerId end = TimerId::none;
   Task cancel;
-  std::unique_ptr<EtcdMessage> nothing;
-  EtcdAnswer answer;
+  std::unique_ptr<Message> nothing;
+  CallAnswer answer;
 };
 
-EtcdLink::~EtcdLink() {
+Link::~Link() {
   *alive_ = false;
   parts_.loop->cancel(back_timer_);
   // They go on, but whoever waits for an answer is not kept by their timers: it asks elsewhere.
   for (const auto& once : std::exchange(tries_, {})) once->answer = nullptr;
 }
 
-milliseconds EtcdLink::patience() const {
+milliseconds Link::patience() const {
   return std::min(parts_.try_timeout * (1 << std::min(slow_, 4)), kLongestTry);
 }
 
 // ---- asking
 
-void EtcdLink::submit(RequestPtr request) {
-  if (request->how.urgent) {
+void Link::submit(RequestPtr request) {
+  if (request->how.bypass_limit) {
     send(request);
     return;
   }
-  if (request->how.first) {
+  if (request->how.front) {
     queue_.push_front(std::move(request));
   } else {
     queue_.push_back(std::move(request));
@@ -72,60 +72,60 @@ void EtcdLink::submit(RequestPtr request) {
   pump();
 }
 
-void EtcdLink::pump() {
+void Link::pump() {
   while (under_way_ < kMostUnderWay && !queue_.empty()) {
     const auto next = std::move(queue_.front());
     queue_.pop_front();
     if (next->how.wanted && !next->how.wanted()) {
-      fail_later(next, EtcdStatus::not_sent, {kUnavailable, "given up before it was sent"});
+      fail_later(next, Status::not_sent, {kUnavailable, "given up before it was sent"});
     } else {
       send(next);
     }
   }
 }
 
-bool EtcdLink::lacks_token() const {
-  return !parts_.user.empty() && token_.empty() && !parts_.atlas->auth_off;
+bool Link::lacks_token() const {
+  return !parts_.user.empty() && token_.empty() && !parts_.cluster_state->auth_off;
 }
 
-void EtcdLink::send(const RequestPtr& request) {
+void Link::send(const RequestPtr& request) {
   if (lacks_token()) {
     without_token_.push_back(request);
     authenticate();
     return;
   }
   std::size_t endpoint = request->how.endpoint.value_or(current());
-  if (parts_.wire->unreachable(endpoint) && !request->how.endpoint) {
+  if (parts_.transport->unreachable(endpoint) && !request->how.endpoint) {
     leave(endpoint);
     endpoint = current();
   }
-  if (request->call == EtcdCall::txn && parts_.wire->unreachable(endpoint)) {
+  if (request->call == Call::txn && parts_.transport->unreachable(endpoint)) {
     // Said before it is sent: then there is no doubt whether it happened.
     down_ = true;
-    fail_later(
-        request, EtcdStatus::not_sent,
-        {kUnavailable,
-         trouble_.empty() ? "cannot connect to " + parts_.wire->endpoint(endpoint) : trouble_});
+    fail_later(request, Status::not_sent,
+               {kUnavailable, trouble_.empty()
+                                  ? "cannot connect to " + parts_.transport->endpoint(endpoint)
+                                  : trouble_});
     return;
   }
-  EtcdCallOptions options;
+  CallOptions options;
   options.timeout = request->how.timeout.count() > 0 ? request->how.timeout : patience();
   options.token = token_;
   request->token = token_;
-  options.require_leader = request->how.fresh;
+  options.require_leader = request->how.linearizable;
   const Time sent = parts_.loop->now();
-  const std::int64_t floor = request->how.fresh ? parts_.atlas->revision : 0;
+  const std::int64_t floor = request->how.linearizable ? parts_.cluster_state->revision : 0;
   ++under_way_;
   ask_once(endpoint, request->call, *request->message, std::move(request->response), options,
-           [this, request, endpoint, sent, floor](const EtcdVerdict& verdict, EtcdMessage& body) {
+           [this, request, endpoint, sent, floor](const CallResult& verdict, Message& body) {
              answered(request, endpoint, sent, floor, verdict, body);
            });
 }
 
 // Whichever comes first counts: the answer, or the end of our patience.
-void EtcdLink::ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-                        std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                        EtcdAnswer answer) {
+void Link::ask_once(std::size_t endpoint, Call call, const Message& request,
+                    std::unique_ptr<Message> response, const CallOptions& options,
+                    CallAnswer answer) {
   const auto once = std::make_shared<Try>();
   tries_.insert(once);
   once->nothing.reset(response->New());
@@ -138,9 +138,9 @@ void EtcdLink::ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& 
     tries_.erase(once);
     once->answer({kDeadlineExceeded, "no answer, and no end"}, *once->nothing);
   });
-  parts_.wire->ask(
+  parts_.transport->ask(
       endpoint, call, request, std::move(response), options,
-      [this, alive = alive_, once](const EtcdVerdict& verdict, EtcdMessage& body) {
+      [this, alive = alive_, once](const CallResult& verdict, Message& body) {
         if (std::exchange(once->over, true) || !*alive) return;
         tries_.erase(once);
         parts_.loop->cancel(once->end);
@@ -149,20 +149,19 @@ void EtcdLink::ask_once(std::size_t endpoint, EtcdCall call, const EtcdMessage& 
       &once->cancel);
 }
 
-void EtcdLink::fail_later(const RequestPtr& request, EtcdStatus status,
-                          const EtcdVerdict& verdict) {
+void Link::fail_later(const RequestPtr& request, Status status, const CallResult& verdict) {
   parts_.loop->defer([this, alive = alive_, request, status, verdict] {
     if (!*alive) return;
     request->answer(status, verdict, *request->response, current(), parts_.loop->now());
   });
 }
 
-void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time sent,
-                        std::int64_t floor, const EtcdVerdict& verdict, EtcdMessage& response) {
+void Link::answered(const RequestPtr& request, std::size_t endpoint, Time sent, std::int64_t floor,
+                    const CallResult& verdict, Message& response) {
   const auto alive = alive_;
   --under_way_;
-  EtcdStatus status = etcd_status(verdict);
-  const bool expired = status == EtcdStatus::token_expired;
+  Status status = status_of(verdict);
+  const bool expired = status == Status::token_expired;
   if ((expired || asks_who(verdict)) && !parts_.user.empty()) {
     if (expired && std::exchange(bad_token_, request->token) != request->token) ++bad_tokens_;
     forget_token(request->token);  // unless somebody has got another meanwhile
@@ -174,10 +173,10 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
     }
     // Twice in a row, such as between two members: that passes, and nothing has happened. A
     // password that is wrong is said by Authenticate.
-    if (expired && bad_tokens_ < kMostBadTokens) status = EtcdStatus::not_sent;
+    if (expired && bad_tokens_ < kMostBadTokens) status = Status::not_sent;
     note(endpoint, verdict.message);
   }
-  if (status == EtcdStatus::ok) {
+  if (status == Status::ok) {
     slow_ = 0;
     bad_tokens_ = 0;
     if (!check(endpoint, request->header(response), floor)) return;
@@ -194,14 +193,14 @@ void EtcdLink::answered(const RequestPtr& request, std::size_t endpoint, Time se
   if (*alive) pump();
 }
 
-std::unique_ptr<EtcdStream> EtcdLink::open(std::size_t endpoint, EtcdFlow flow,
-                                           EtcdStreamListener& listener) {
-  return parts_.wire->open(endpoint, flow, token_, listener);
+std::unique_ptr<Stream> Link::open(std::size_t endpoint, StreamKind flow,
+                                   StreamListener& listener) {
+  return parts_.transport->open(endpoint, flow, token_, listener);
 }
 
 // ---- who we are
 
-void EtcdLink::with_token(Task task) {
+void Link::with_token(Task task) {
   if (!lacks_token()) {
     task();
     return;
@@ -210,51 +209,49 @@ void EtcdLink::with_token(Task task) {
   authenticate();
 }
 
-void EtcdLink::authenticate() {
+void Link::authenticate() {
   if (std::exchange(authenticating_, true)) return;
   etcdpb::AuthenticateRequest request;
   request.set_name(parts_.user);
   request.set_password(parts_.password);
-  EtcdCallOptions options;
+  CallOptions options;
   options.timeout = patience();
   const std::size_t endpoint = current();
   const Time sent = parts_.loop->now();
   const std::uint64_t number = ++authentications_;
-  ask_once(endpoint, EtcdCall::authenticate, request,
-           std::make_unique<etcdpb::AuthenticateResponse>(), options,
-           [this, endpoint, sent, number](const EtcdVerdict& verdict, EtcdMessage& response) {
-             const EtcdStatus status = etcd_status(verdict);
+  ask_once(endpoint, Call::authenticate, request, std::make_unique<etcdpb::AuthenticateResponse>(),
+           options, [this, endpoint, sent, number](const CallResult& verdict, Message& response) {
+             const Status status = status_of(verdict);
              const bool latest = number == authentications_;
              if (latest) authenticating_ = false;
-             if (etcd_passes(status)) failed(endpoint, verdict, sent);
+             if (is_transient(status)) failed(endpoint, verdict, sent);
              // A token is welcome from an endpoint that we have left, too; a failure says nothing.
-             if (!latest && (status != EtcdStatus::ok || !authenticating_)) return;
+             if (!latest && (status != Status::ok || !authenticating_)) return;
              authenticated(verdict, static_cast<const etcdpb::AuthenticateResponse&>(response));
            });
 }
 
 // Keepalives may wait for the token, and must not wait for an endpoint that is silent.
-void EtcdLink::authenticate_here() {
+void Link::authenticate_here() {
   if (std::exchange(authenticating_, false)) authenticate();
 }
 
-void EtcdLink::authenticated(const EtcdVerdict& verdict,
-                             const etcdpb::AuthenticateResponse& response) {
+void Link::authenticated(const CallResult& verdict, const etcdpb::AuthenticateResponse& response) {
   authenticating_ = false;
   const auto waiting = std::exchange(without_token_, {});
   for (auto& task : std::exchange(for_token_, {})) parts_.loop->defer(std::move(task));
-  const EtcdStatus status = etcd_status(verdict);
-  if (status == EtcdStatus::ok) {
+  const Status status = status_of(verdict);
+  if (status == Status::ok) {
     token_ = response.token();
   } else if (verdict.code == kFailedPrecondition &&
              verdict.message.find("not enabled") != std::string::npos) {
-    parts_.atlas->auth_off = true;
+    parts_.cluster_state->auth_off = true;
     parts_.log(LogLevel::warning,
                "the etcd cluster does not ask who its clients are: user and password are not used");
   } else {
     // None of them was sent.
     for (const auto& request : waiting) {
-      fail_later(request, etcd_passes(status) ? EtcdStatus::not_sent : status, verdict);
+      fail_later(request, is_transient(status) ? Status::not_sent : status, verdict);
     }
     pump();
     return;
@@ -267,38 +264,38 @@ void EtcdLink::authenticated(const EtcdVerdict& verdict,
 
 // ---- the same store?
 
-bool EtcdLink::check(std::size_t endpoint, const etcdpb::ResponseHeader& header,
-                     std::int64_t floor) {
-  auto& atlas = *parts_.atlas;
+bool Link::check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor) {
+  auto& cluster_state = *parts_.cluster_state;
   if (changed_) return false;
-  if (atlas.cluster == 0) atlas.cluster = header.cluster_id();
-  if (header.cluster_id() != 0 && header.cluster_id() != atlas.cluster) {
+  if (cluster_state.cluster == 0) cluster_state.cluster = header.cluster_id();
+  if (header.cluster_id() != 0 && header.cluster_id() != cluster_state.cluster) {
     // A list of endpoints that mixes clusters, or a cluster that was built anew.
-    atlas.foreign[endpoint] = header.cluster_id();
-    const auto same = std::count(atlas.foreign.begin(), atlas.foreign.end(), header.cluster_id());
-    if (static_cast<std::size_t>(same) * 2 > atlas.foreign.size()) {
+    cluster_state.foreign[endpoint] = header.cluster_id();
+    const auto same =
+        std::count(cluster_state.foreign.begin(), cluster_state.foreign.end(), header.cluster_id());
+    if (static_cast<std::size_t>(same) * 2 > cluster_state.foreign.size()) {
       // Built anew: most endpoints say so. Those that are gone for good need not agree.
-      atlas = EtcdAtlas{};
-      atlas.foreign.resize(parts_.wire->endpoints(), 0);
-      atlas.current = endpoint;
+      cluster_state = ClusterState{};
+      cluster_state.foreign.resize(parts_.transport->endpoints(), 0);
+      cluster_state.current = endpoint;
     } else {
       leave(endpoint);
     }
-    changed("the endpoint " + parts_.wire->endpoint(endpoint) + " belongs to another cluster");
+    changed("the endpoint " + parts_.transport->endpoint(endpoint) + " belongs to another cluster");
     return false;
   }
   if (header.revision() < floor && !mutant(Mutant::rollback_ignored)) {
-    atlas.revision = 0;
+    cluster_state.revision = 0;
     changed("the store was set back: its revision was " + std::to_string(floor) + " and is " +
             std::to_string(header.revision()));
     return false;
   }
-  atlas.revision = std::max(atlas.revision, header.revision());
+  cluster_state.revision = std::max(cluster_state.revision, header.revision());
   if (std::exchange(down_, false)) back();
   return true;
 }
 
-void EtcdLink::back() {
+void Link::back() {
   if (back_timer_ != TimerId::none) return;
   back_timer_ = parts_.loop->at(std::max(parts_.loop->now(), back_at_ + kBackPause), [this] {
     back_timer_ = TimerId::none;
@@ -307,7 +304,7 @@ void EtcdLink::back() {
   });
 }
 
-void EtcdLink::changed(const std::string& detail) {
+void Link::changed(const std::string& detail) {
   changed_ = true;  // nothing it says counts any more
   parts_.loop->defer([this, alive = alive_, detail] {
     if (*alive) listener_.link_store_changed(detail);
@@ -316,23 +313,23 @@ void EtcdLink::changed(const std::string& detail) {
 
 // ---- which endpoint
 
-bool EtcdLink::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
+bool Link::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
   return check(endpoint, header, 0);
 }
 
-void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, std::optional<Time> sent) {
-  const EtcdStatus status = etcd_status(verdict);
-  const bool gone = (status == EtcdStatus::lost && verdict.code != kResourceExhausted) ||
+void Link::failed(std::size_t endpoint, const CallResult& verdict, std::optional<Time> sent) {
+  const Status status = status_of(verdict);
+  const bool gone = (status == Status::lost && verdict.code != kResourceExhausted) ||
                     verdict.code == kUnavailable;
   if (!gone) return;
-  trouble_ = parts_.wire->endpoint(endpoint) + ": " + verdict.message;
+  trouble_ = parts_.transport->endpoint(endpoint) + ": " + verdict.message;
   if (verdict.code == kDeadlineExceeded) {
     // Many that were sent together are one sign, not many; and one sign is no outage.
     if (sent && *sent >= slow_since_) {
       ++slow_;
       slow_since_ = parts_.loop->now();
       // Twice in a row: perhaps it is the connection. gRPC finds that out only after 13 s.
-      if (slow_ > 1) parts_.wire->renew(endpoint);
+      if (slow_ > 1) parts_.transport->renew(endpoint);
     }
     down_ |= slow_ > 1;
   } else {
@@ -341,14 +338,14 @@ void EtcdLink::failed(std::size_t endpoint, const EtcdVerdict& verdict, std::opt
   leave(endpoint);
 }
 
-void EtcdLink::note(std::size_t endpoint, const std::string& what) {
-  trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
+void Link::note(std::size_t endpoint, const std::string& what) {
+  trouble_ = parts_.transport->endpoint(endpoint) + ": " + what;
 }
 
-void EtcdLink::silent(std::size_t endpoint, const std::string& what) {
-  trouble_ = parts_.wire->endpoint(endpoint) + ": " + what;
+void Link::silent(std::size_t endpoint, const std::string& what) {
+  trouble_ = parts_.transport->endpoint(endpoint) + ": " + what;
   down_ = true;
-  parts_.wire->renew(endpoint);
+  parts_.transport->renew(endpoint);
   // Also with nowhere else to go: streams hang on the old connection.
   if (!leave(endpoint)) {
     tell_left(endpoint);
@@ -356,31 +353,31 @@ void EtcdLink::silent(std::size_t endpoint, const std::string& what) {
   }
 }
 
-bool EtcdLink::leave(std::size_t endpoint) {
-  auto& atlas = *parts_.atlas;
-  const std::size_t count = parts_.wire->endpoints();
-  if (endpoint != atlas.current || count < 2) return false;
+bool Link::leave(std::size_t endpoint) {
+  auto& cluster_state = *parts_.cluster_state;
+  const std::size_t count = parts_.transport->endpoints();
+  if (endpoint != cluster_state.current || count < 2) return false;
   std::optional<std::size_t> next;
   for (std::size_t n = 1; n < count; ++n) {
     const std::size_t candidate = (endpoint + n) % count;
-    if (atlas.foreign[candidate] != 0) continue;
+    if (cluster_state.foreign[candidate] != 0) continue;
     if (!next) next = candidate;
-    if (!parts_.wire->unreachable(candidate)) {
+    if (!parts_.transport->unreachable(candidate)) {
       next = candidate;
       break;
     }
   }
   if (!next) return false;
-  atlas.current = *next;
+  cluster_state.current = *next;
   tell_left(endpoint);
   authenticate_here();
   return true;
 }
 
-void EtcdLink::tell_left(std::size_t endpoint) {
+void Link::tell_left(std::size_t endpoint) {
   parts_.loop->defer([this, alive = alive_, endpoint] {
     if (*alive) listener_.link_left(endpoint);
   });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -23,7 +23,7 @@ std::optional<Number> number(std::string_view text) {
 
 }  // namespace
 
-std::string etcd_prefix(std::string_view root, std::string_view lock) {
+std::string lock_prefix(std::string_view root, std::string_view lock) {
   std::string prefix(root);
   if (!root.empty()) prefix += '/';
   prefix += lock;
@@ -31,11 +31,11 @@ std::string etcd_prefix(std::string_view root, std::string_view lock) {
   return prefix;
 }
 
-std::string etcd_token_base_key(std::string_view root) {
+std::string token_base_key(std::string_view root) {
   return (root.empty() ? std::string() : std::string(root) + "/") + std::string(kTokenBaseName);
 }
 
-std::string etcd_range_end(std::string_view prefix) {
+std::string range_end_of(std::string_view prefix) {
   std::string end(prefix);
   while (!end.empty()) {
     if (static_cast<unsigned char>(end.back()) < 0xff) {
@@ -47,7 +47,7 @@ std::string etcd_range_end(std::string_view prefix) {
   return std::string(1, '\0');  // all that follow; braces would make it two bytes
 }
 
-std::string etcd_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
+std::string entry_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
   std::array<char, 17> hex{};
   const auto end =
       std::to_chars(hex.data(), hex.data() + hex.size(), static_cast<std::uint64_t>(lease), 16).ptr;
@@ -58,28 +58,28 @@ std::string etcd_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
   return key;
 }
 
-bool etcd_direct(std::string_view prefix, std::string_view key) noexcept {
+bool is_direct_entry(std::string_view prefix, std::string_view key) noexcept {
   return key.size() > prefix.size() && key.starts_with(prefix) &&
          key.find('/', prefix.size()) == std::string_view::npos &&
          key.substr(prefix.size()) != kTokenBaseName;
 }
 
-std::string etcd_entry_id(std::string_view prefix, std::string_view key, std::int64_t revision) {
+std::string format_entry_id(std::string_view prefix, std::string_view key, std::int64_t revision) {
   return std::string(key.substr(prefix.size())) + "@" + std::to_string(revision);
 }
 
-std::optional<EtcdEntryId> etcd_parse_entry_id(std::string_view id) {
+std::optional<EntryId> parse_entry_id(std::string_view id) {
   if (id.empty() || id.find('/') != std::string_view::npos) return std::nullopt;
   const auto at = id.rfind('@');
   if (at != std::string_view::npos && at != 0) {
     if (const auto revision = number<std::int64_t>(id.substr(at + 1)); revision && *revision > 0) {
-      return EtcdEntryId{std::string(id.substr(0, at)), *revision};
+      return EntryId{std::string(id.substr(0, at)), *revision};
     }
   }
-  return EtcdEntryId{std::string(id), 0};
+  return EntryId{std::string(id), 0};
 }
 
-std::optional<std::string> etcd_lock_of(std::string_view root, std::string_view key) {
+std::optional<std::string> lock_of_key(std::string_view root, std::string_view key) {
   if (!root.empty()) {
     if (!key.starts_with(root) || key.size() <= root.size() || key[root.size()] != '/') {
       return std::nullopt;
@@ -94,13 +94,13 @@ std::optional<std::string> etcd_lock_of(std::string_view root, std::string_view 
   return std::string(name);
 }
 
-std::string etcd_encode_value(std::string_view label, std::chrono::system_clock::time_point since) {
+std::string encode_value(std::string_view label, std::chrono::system_clock::time_point since) {
   const auto ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(since.time_since_epoch()).count();
   return std::string(kVersion) + std::to_string(ms) + " " + std::string(label);
 }
 
-std::optional<EtcdValue> etcd_decode_value(std::string_view value) {
+std::optional<EntryValue> decode_value(std::string_view value) {
   if (!value.starts_with(kVersion)) return std::nullopt;
   value.remove_prefix(kVersion.size());
   const auto space = value.find(' ');
@@ -109,11 +109,11 @@ std::optional<EtcdValue> etcd_decode_value(std::string_view value) {
   if (!ms || *ms < 0) return std::nullopt;
   // As far as a system_clock reaches; whatever somebody wrote there.
   constexpr std::int64_t kLast = 9'000'000'000'000;
-  EtcdValue result;
+  EntryValue result;
   result.since =
       std::chrono::system_clock::time_point(std::chrono::milliseconds(*ms > kLast ? kLast : *ms));
   result.label = std::string(value.substr(space + 1, kLongestLabel));
   return result;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

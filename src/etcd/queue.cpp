@@ -4,18 +4,18 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-etcdpb::RangeRequest etcd_full_range(const std::string& prefix) {
+etcdpb::RangeRequest full_range(const std::string& prefix) {
   etcdpb::RangeRequest request;
   request.set_key(prefix);
-  request.set_range_end(etcd_range_end(prefix));
+  request.set_range_end(range_end_of(prefix));
   request.set_keys_only(true);
   return request;
 }
 
-etcdpb::RangeRequest etcd_short_range(const std::string& prefix, std::int64_t newest) {
-  auto request = etcd_full_range(prefix);
+etcdpb::RangeRequest short_range(const std::string& prefix, std::int64_t newest) {
+  auto request = full_range(prefix);
   request.set_sort_target(etcdpb::RangeRequest::CREATE);
   request.set_sort_order(etcdpb::RangeRequest::DESCEND);
   request.set_limit(kShortReading);
@@ -23,9 +23,9 @@ etcdpb::RangeRequest etcd_short_range(const std::string& prefix, std::int64_t ne
   return request;
 }
 
-EtcdStanding etcd_standing(const std::string& prefix, const std::string& key, std::uint64_t token,
-                           Nonce nonce, const etcdpb::RangeResponse& reading) {
-  EtcdStanding result;
+QueueReading read_queue(const std::string& prefix, const std::string& key, std::uint64_t token,
+                        Nonce nonce, const etcdpb::RangeResponse& reading) {
+  QueueReading result;
   const auto mine = static_cast<std::int64_t>(token);
   bool there = false;
   bool older_than_mine = false;
@@ -38,7 +38,7 @@ EtcdStanding etcd_standing(const std::string& prefix, const std::string& key, st
       there |= kv.create_revision() == mine;
       continue;
     }
-    if (kv.create_revision() >= mine || !etcd_direct(prefix, kv.key())) continue;
+    if (kv.create_revision() >= mine || !is_direct_entry(prefix, kv.key())) continue;
     ++ahead;
     if (predecessor == nullptr || kv.create_revision() > predecessor->create_revision()) {
       predecessor = &kv;
@@ -66,10 +66,11 @@ EtcdStanding etcd_standing(const std::string& prefix, const std::string& key, st
     // Below zero makes no sense, yet stands ahead: as a rank it would be the highest of all.
     standing.view.tickets.push_back(
         {static_cast<std::uint64_t>(std::max<std::int64_t>(predecessor->create_revision(), 0)),
-         etcd_entry_id(prefix, predecessor->key(), predecessor->create_revision()), std::nullopt});
+         format_entry_id(prefix, predecessor->key(), predecessor->create_revision()),
+         std::nullopt});
   }
-  standing.view.tickets.push_back({token, etcd_entry_id(prefix, key, mine), nonce});
+  standing.view.tickets.push_back({token, format_entry_id(prefix, key, mine), nonce});
   return result;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,4 +1,4 @@
-// Tickets; session_watch.cpp has what is watched, session_line.cpp the lease and the end,
+// Tickets; session_watch.cpp has what is watched, session_lifecycle.cpp the lease and the end,
 // session_admin.cpp the operators' calls.
 #include "etcd/session.h"
 
@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -31,7 +31,7 @@ etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
   auto& found = *txn.add_failure()->mutable_request_range();
   found.set_key(key);
   found.set_keys_only(true);
-  const auto newest = etcd_short_range(prefix, 0);
+  const auto newest = short_range(prefix, 0);
   *txn.add_success()->mutable_request_range() = newest;
   *txn.add_failure()->mutable_request_range() = newest;
   return txn;
@@ -39,227 +39,228 @@ etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
 
 }  // namespace
 
-std::string EtcdSession::prefix(const LockName& name) const {
-  return etcd_prefix(parts_.root, name.text());
+std::string Session::prefix(const LockName& name) const {
+  return lock_prefix(parts_.root, name.text());
 }
 
-void EtcdSession::forget(const PlacePtr& place) {
-  if (places_.erase(place->nonce) > 0 && place->lease != 0) leases_.key_gone(place->lease);
+void Session::forget(const OwnTicketPtr& ticket) {
+  if (tickets_.erase(ticket->nonce) > 0 && ticket->lease != 0) leases_.key_gone(ticket->lease);
 }
 
 // ---- joining
 
-void EtcdSession::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
-  const auto known = places_.find(nonce);
-  if (known != places_.end()) {
-    if (known->second->state == Place::State::there) {
+void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+  const auto known = tickets_.find(nonce);
+  if (known != tickets_.end()) {
+    if (known->second->state == OwnTicket::State::there) {
       look(name, nonce, std::move(answer));
     } else {
       enter(known->second, std::move(answer));
     }
     return;
   }
-  auto place = std::make_shared<Place>(name, nonce);
-  place->prefix = prefix(name);
-  places_.emplace(nonce, place);
-  enter(place, std::move(answer));
+  auto ticket = std::make_shared<OwnTicket>(name, nonce);
+  ticket->prefix = prefix(name);
+  tickets_.emplace(nonce, ticket);
+  enter(ticket, std::move(answer));
 }
 
-// In the order of the calls: see EtcdDoors.
-void EtcdSession::enter(const PlacePtr& place, Answer<Standing> answer) {
-  doors_.join(place->prefix, [this, place, answer = std::move(answer)](bool go) mutable {
-    if (go && !place->withdrawn) {
-      send_join(place, std::move(answer));
+// In the order of the calls: see LockSequencer.
+void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
+  sequencer_.join(ticket->prefix, [this, ticket, answer = std::move(answer)](bool go) mutable {
+    if (go && !ticket->withdrawn) {
+      send_join(ticket, std::move(answer));
       return;
     }
-    if (!go && !place->doubted) forget(place);
+    if (!go && !ticket->doubted) forget(ticket);
     // Given up before its turn, or nobody can be reached.
-    loop().defer([this, alive = alive_, place, go, answer = std::move(answer)]() mutable {
+    loop().defer([this, alive = alive_, ticket, go, answer = std::move(answer)]() mutable {
       if (!*alive) return;
-      if (go) doors_.joined(place->prefix, true);
+      if (go) sequencer_.joined(ticket->prefix, true);
       answer(Error(go ? Errc::cancelled : Errc::connection_failed,
-                   "join " + place->prefix + ": " + (go ? "given up" : link_.trouble())));
+                   "join " + ticket->prefix + ": " + (go ? "given up" : link_.trouble())));
     });
   });
 }
 
-void EtcdSession::send_join(const PlacePtr& place, Answer<Standing> answer) {
-  if (place->lease == 0) {
-    leases_.with_room([this, alive = alive_, place,
+void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
+  if (ticket->lease == 0) {
+    leases_.with_room([this, alive = alive_, ticket,
                        answer = std::move(answer)](Result<std::int64_t> lease) mutable {
       if (!*alive) return;
-      if (lease && !place->withdrawn) {
-        place->lease = *lease;
-        place->key = etcd_key(place->prefix, *lease, place->nonce);
+      if (lease && !ticket->withdrawn) {
+        ticket->lease = *lease;
+        ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
         leases_.key_added(*lease);
-        send_join(place, std::move(answer));
+        send_join(ticket, std::move(answer));
         return;
       }
-      forget(place);
+      forget(ticket);
       const auto error =
-          lease ? Error(Errc::cancelled, "join " + place->prefix + ": given up") : lease.error();
-      loop().defer([this, alive, place, error, answer = std::move(answer)]() mutable {
+          lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": given up") : lease.error();
+      loop().defer([this, alive, ticket, error, answer = std::move(answer)]() mutable {
         if (!*alive) return;
-        doors_.joined(place->prefix, !transient(error));
+        sequencer_.joined(ticket->prefix, !transient(error));
         answer(error);
       });
     });
     return;
   }
-  place->state = Place::State::joining;
+  ticket->state = OwnTicket::State::joining;
   const auto txn =
-      join_txn(place->prefix, place->key,
-               etcd_encode_value(parts_.label, std::chrono::system_clock::now()), place->lease);
-  EtcdHow how;
-  how.wanted = [place] { return !place->withdrawn; };
-  link_.ask<etcdpb::TxnResponse>(EtcdCall::txn, txn, how,
-                                 [this, alive = alive_, place, answer = std::move(answer)](
-                                     EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+      join_txn(ticket->prefix, ticket->key,
+               encode_value(parts_.label, std::chrono::system_clock::now()), ticket->lease);
+  RequestOptions how;
+  how.wanted = [ticket] { return !ticket->withdrawn; };
+  link_.ask<etcdpb::TxnResponse>(Call::txn, txn, how,
+                                 [this, alive = alive_, ticket, answer = std::move(answer)](
+                                     Reply<etcdpb::TxnResponse>& reply) mutable {
                                    if (!*alive) return;
                                    // One that was given up says nothing about those behind it.
                                    const bool served =
-                                       !etcd_passes(reply.status) || place->withdrawn;
+                                       !is_transient(reply.status) || ticket->withdrawn;
                                    if (reply.ok()) {
-                                     entered(place, reply, std::move(answer));
+                                     entered(ticket, reply, std::move(answer));
                                    } else {
-                                     not_entered(place, reply, std::move(answer));
+                                     not_entered(ticket, reply, std::move(answer));
                                    }
-                                   if (*alive && !ended_) doors_.joined(place->prefix, served);
+                                   if (*alive && !ended_) sequencer_.joined(ticket->prefix, served);
                                  });
 }
 
-void EtcdSession::entered(const PlacePtr& place, EtcdReply<etcdpb::TxnResponse>& reply,
-                          Answer<Standing> answer) {
+void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
+                      Answer<Standing> answer) {
   const auto& body = reply.body;
   const bool well_formed =
       body.responses_size() == 2 && body.responses(1).has_response_range() &&
       (body.succeeded() || (body.responses(0).has_response_range() &&
                             body.responses(0).response_range().kvs_size() == 1));
   if (!well_formed) {
-    place->state = Place::State::in_doubt;
-    place->doubted = true;
-    flush_gone(place);
-    answer(Error(Errc::store_error, "join " + place->prefix + ": the answer makes no sense"));
+    ticket->state = OwnTicket::State::in_doubt;
+    ticket->doubted = true;
+    flush_gone(ticket);
+    answer(Error(Errc::store_error, "join " + ticket->prefix + ": the answer makes no sense"));
     return;
   }
-  place->state = Place::State::there;
-  place->token = static_cast<std::uint64_t>(
+  ticket->state = OwnTicket::State::there;
+  ticket->token = static_cast<std::uint64_t>(
       body.succeeded() ? body.header().revision()
                        : body.responses(0).response_range().kvs(0).create_revision());
-  place->sign = std::make_shared<Sign>();
-  if (place->withdrawn) {
-    flush_gone(place);
-    answer(Error(Errc::cancelled, "join " + place->prefix + ": given up"));
+  ticket->sign = std::make_shared<Sign>();
+  if (ticket->withdrawn) {
+    flush_gone(ticket);
+    answer(Error(Errc::cancelled, "join " + ticket->prefix + ": given up"));
     return;
   }
-  tell(place, body.responses(1).response_range(), body.header().revision(), std::move(answer));
+  deliver(ticket, body.responses(1).response_range(), body.header().revision(), std::move(answer));
 }
 
-void EtcdSession::not_entered(const PlacePtr& place, const EtcdReply<etcdpb::TxnResponse>& reply,
-                              Answer<Standing> answer) {
-  const auto error = reply.error("join " + place->prefix);
-  if (reply.status == EtcdStatus::lease_gone) {
-    over(Errc::session_expired, error.what());
+void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
+                          Answer<Standing> answer) {
+  const auto error = reply.error("join " + ticket->prefix);
+  if (reply.status == Status::lease_gone) {
+    end_session(Errc::session_expired, error.what());
     return;
   }
-  place->doubted |= reply.status == EtcdStatus::lost;
-  if (place->doubted) {
-    place->state = Place::State::in_doubt;
+  ticket->doubted |= reply.status == Status::lost;
+  if (ticket->doubted) {
+    ticket->state = OwnTicket::State::in_doubt;
   } else {
-    forget(place);  // it was not made, and will not be
+    forget(ticket);  // it was not made, and will not be
   }
-  flush_gone(place);
+  flush_gone(ticket);
   answer(error);
 }
 
 // Withdrawals that came while the transaction was on its way.
-void EtcdSession::flush_gone(const PlacePtr& place) {
-  for (auto& gone : std::exchange(place->gone, {})) {
-    withdraw(place->name, place->nonce, std::move(gone));
+void Session::flush_gone(const OwnTicketPtr& ticket) {
+  for (auto& gone : std::exchange(ticket->gone, {})) {
+    withdraw(ticket->name, ticket->nonce, std::move(gone));
   }
 }
 
 // ---- where we stand
 
-void EtcdSession::tell(const PlacePtr& place, const etcdpb::RangeResponse& reading,
-                       std::int64_t revision, Answer<Standing> answer) {
-  auto result = etcd_standing(place->prefix, place->key, place->token, place->nonce, reading);
+void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
+                      std::int64_t revision, Answer<Standing> answer) {
+  auto result = read_queue(ticket->prefix, ticket->key, ticket->token, ticket->nonce, reading);
   if (result.incomplete) {
-    look_at_all(place, 0, std::move(answer));
+    look_at_all(ticket, 0, std::move(answer));
     return;
   }
   // A reading from before our key was removed, though its watch has told of that: others may hold
   // the lock by now. Once for each removal: what the cluster says then, counts.
-  if (revision < place->gone_at &&
-      std::exchange(place->doubted_at, place->gone_at) != place->gone_at) {
-    look_at_all(place, static_cast<std::int64_t>(place->token), std::move(answer));
+  if (revision < ticket->gone_at &&
+      std::exchange(ticket->doubted_at, ticket->gone_at) != ticket->gone_at) {
+    look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
     return;
   }
-  place->seen = std::max(place->seen, revision);
-  place->told = revision;
+  ticket->seen = std::max(ticket->seen, revision);
+  ticket->told = revision;
   // News that is older would show somebody whom this reading does not show any more; and his watch,
   // which begins at what was seen, would never tell that he is gone.
-  if (place->pin && place->pin->revision <= place->seen) place->pin.reset();
-  result.standing.sign = place->sign;
+  if (ticket->pin && ticket->pin->revision <= ticket->seen) ticket->pin.reset();
+  result.standing.sign = ticket->sign;
   answer(std::move(result.standing));
 }
 
-void EtcdSession::look(const LockName&, Nonce nonce, Answer<Standing> answer) {
-  const auto known = places_.find(nonce);
-  if (known == places_.end() || known->second->state != Place::State::there) {
+void Session::look(const LockName&, Nonce nonce, Answer<Standing> answer) {
+  const auto known = tickets_.find(nonce);
+  if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
       if (*alive) answer(Standing{});
     });
     return;
   }
-  const auto place = known->second;
-  if (const auto pin = std::exchange(place->pin, std::nullopt)) {
-    look_pinned(place, *pin, std::move(answer));
+  const auto ticket = known->second;
+  if (const auto pin = std::exchange(ticket->pin, std::nullopt)) {
+    look_pinned(ticket, *pin, std::move(answer));
   } else {
-    look_at_all(place, static_cast<std::int64_t>(place->token), std::move(answer));
+    look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
   }
 }
 
-void EtcdSession::look_at_all(const PlacePtr& place, std::int64_t newest, Answer<Standing> answer) {
+void Session::look_at_all(const OwnTicketPtr& ticket, std::int64_t newest,
+                          Answer<Standing> answer) {
   lister_.read(
-      place->prefix, newest,
-      [this, place, answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+      ticket->prefix, newest,
+      [this, ticket, answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (reply.ok()) {
-          tell(place, reply.body, reply.body.header().revision(), std::move(answer));
+          deliver(ticket, reply.body, reply.body.header().revision(), std::move(answer));
         } else {
-          answer(reply.error("look at " + place->prefix));
+          answer(reply.error("look at " + ticket->prefix));
         }
       });
 }
 
 // The member that told us of the change, at the revision of the change, without the others: what it
 // shows was so, entries ahead never come back, and the deletion of our own key comes to its watch.
-void EtcdSession::look_pinned(const PlacePtr& place, const EtcdNews& news,
-                              Answer<Standing> answer) {
-  auto request = etcd_short_range(place->prefix, static_cast<std::int64_t>(place->token));
+void Session::look_pinned(const OwnTicketPtr& ticket, const WatchNews& news,
+                          Answer<Standing> answer) {
+  auto request = short_range(ticket->prefix, static_cast<std::int64_t>(ticket->token));
   request.set_revision(news.revision);
   request.set_serializable(true);
-  EtcdHow how;
+  RequestOptions how;
   how.endpoint = news.endpoint;
-  how.fresh = false;
+  how.linearizable = false;
   how.timeout = kPinnedPatience;
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, how,
-      [this, alive = alive_, place, revision = news.revision,
-       answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+      Call::range, request, how,
+      [this, alive = alive_, ticket, revision = news.revision,
+       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (!*alive) return;
         if (reply.ok()) {
-          tell(place, reply.body, revision, std::move(answer));
+          deliver(ticket, reply.body, revision, std::move(answer));
         } else {
           // Not there yet, compacted away, or the member has gone.
-          look_at_all(place, static_cast<std::int64_t>(place->token), std::move(answer));
+          look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
         }
       });
 }
 
-void EtcdSession::peek(const LockName& name, Answer<bool> busy) {
+void Session::peek(const LockName& name, Answer<bool> busy) {
   const std::string where = prefix(name);
-  doors_.peek(where, [this, where, busy = std::move(busy)](bool go) mutable {
+  sequencer_.peek(where, [this, where, busy = std::move(busy)](bool go) mutable {
     if (go) {
       peek_now(where, std::move(busy));
       return;
@@ -271,20 +272,20 @@ void EtcdSession::peek(const LockName& name, Answer<bool> busy) {
   });
 }
 
-void EtcdSession::peek_now(const std::string& where, Answer<bool> busy) {
-  auto request = etcd_full_range(where);
+void Session::peek_now(const std::string& where, Answer<bool> busy) {
+  auto request = full_range(where);
   request.set_limit(kShortReading);
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, {},
+      Call::range, request, {},
       [this, alive = alive_, where,
-       busy = std::move(busy)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+       busy = std::move(busy)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (!*alive) return;
         if (!reply.ok()) {
           busy(reply.error("look at " + where));
           return;
         }
         for (const auto& kv : reply.body.kvs()) {
-          if (etcd_direct(where, kv.key())) {
+          if (is_direct_entry(where, kv.key())) {
             busy(true);
             return;
           }
@@ -294,82 +295,82 @@ void EtcdSession::peek_now(const std::string& where, Answer<bool> busy) {
           return;
         }
         // Nothing but entries of locks below it, so far.
-        lister_.read(
-            where, 0,
-            [where, busy = std::move(busy)](EtcdReply<etcdpb::RangeResponse>& all) mutable {
-              if (!all.ok()) {
-                busy(all.error("look at " + where));
-                return;
-              }
-              bool any = false;
-              for (const auto& kv : all.body.kvs()) any |= etcd_direct(where, kv.key());
-              busy(any);
-            });
+        lister_.read(where, 0,
+                     [where, busy = std::move(busy)](Reply<etcdpb::RangeResponse>& all) mutable {
+                       if (!all.ok()) {
+                         busy(all.error("look at " + where));
+                         return;
+                       }
+                       bool any = false;
+                       for (const auto& kv : all.body.kvs())
+                         any |= is_direct_entry(where, kv.key());
+                       busy(any);
+                     });
       });
 }
 
 // ---- leaving
 
-void EtcdSession::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
-  const auto known = places_.find(nonce);
-  if (known == places_.end()) {
+void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
+  const auto known = tickets_.find(nonce);
+  if (known == tickets_.end()) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
       if (*alive) answer(Done{});
     });
     return;
   }
-  const auto place = known->second;
-  place->withdrawn = true;
-  switch (place->state) {
-    case Place::State::waiting:
+  const auto ticket = known->second;
+  ticket->withdrawn = true;
+  switch (ticket->state) {
+    case OwnTicket::State::waiting:
       // Nothing was sent, and nothing will be.
-      forget(place);
+      forget(ticket);
       loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
         if (*alive) answer(Done{});
       });
       return;
-    case Place::State::joining:
-      place->gone.push_back(std::move(answer));
+    case OwnTicket::State::joining:
+      ticket->gone.push_back(std::move(answer));
       return;
-    case Place::State::in_doubt:
-    case Place::State::there:
-      remove(place, std::move(answer));
+    case OwnTicket::State::in_doubt:
+    case OwnTicket::State::there:
+      remove(ticket, std::move(answer));
       return;
   }
 }
 
-void EtcdSession::remove(const PlacePtr& place, Answer<Done> answer) {
+void Session::remove(const OwnTicketPtr& ticket, Answer<Done> answer) {
   etcdpb::TxnRequest txn;
   // Exactly this ticket. In doubt its revision is not known, but the name is ours alone.
-  if (place->state == Place::State::there) {
-    compare_created(txn, place->key, static_cast<std::int64_t>(place->token));
+  if (ticket->state == OwnTicket::State::there) {
+    compare_created(txn, ticket->key, static_cast<std::int64_t>(ticket->token));
   }
-  txn.add_success()->mutable_request_delete_range()->set_key(place->key);
-  const auto removal = doors_.removing(place->prefix);
-  EtcdHow how;
-  how.first = true;  // others wait for it
+  txn.add_success()->mutable_request_delete_range()->set_key(ticket->key);
+  const auto removal = sequencer_.removing(ticket->prefix);
+  RequestOptions how;
+  how.front = true;  // others wait for it
   link_.ask<etcdpb::TxnResponse>(
-      EtcdCall::txn, txn, how,
-      [this, alive = alive_, place, removal,
-       answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+      Call::txn, txn, how,
+      [this, alive = alive_, ticket, removal,
+       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
         if (!*alive) return;
-        doors_.removed(place->prefix, removal);
+        sequencer_.removed(ticket->prefix, removal);
         if (!reply.ok()) {
-          place->removal_in_doubt |= reply.status == EtcdStatus::lost;
-          answer(reply.error("remove " + place->key));
+          ticket->removal_in_doubt |= reply.status == Status::lost;
+          answer(reply.error("remove " + ticket->key));
           return;
         }
         const bool found = reply.body.succeeded() && reply.body.responses_size() == 1 &&
                            reply.body.responses(0).response_delete_range().deleted() > 0;
         const auto revision = reply.body.header().revision();
-        if (place->token != 0) {
-          watches_.deleted(place->key, static_cast<std::int64_t>(place->token), revision,
+        if (ticket->token != 0) {
+          watches_.deleted(ticket->key, static_cast<std::int64_t>(ticket->token), revision,
                            reply.endpoint);
         }
-        if (place->doubted) abandon(place, revision);
-        forget(place);
-        answer(Done{found || place->removal_in_doubt || place->token == 0});
+        if (ticket->doubted) abandon(ticket, revision);
+        forget(ticket);
+        answer(Done{found || ticket->removal_in_doubt || ticket->token == 0});
       });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

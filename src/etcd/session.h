@@ -1,12 +1,12 @@
-// EtcdSession: the seam over a few leases of one etcd cluster. Every ticket is a key under the
+// Session: the seam over a few leases of one etcd cluster. Every ticket is a key under the
 // prefix of its lock, and dies with its lease.
 #pragma once
 
 #include "common/seam/session.h"
-#include "etcd/doors.h"
+#include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
 #include "etcd/link.h"
-#include "etcd/lister.h"
+#include "etcd/read_coalescer.h"
 #include "etcd/watches.h"
 
 #include <atomic>
@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-struct EtcdSessionParts {
-  EtcdLinkParts link;
+struct SessionParts {
+  LinkParts link;
   std::string root;  // "" or "/app"
   std::string label;
   std::chrono::milliseconds session_timeout;
@@ -34,13 +34,12 @@ struct EtcdSessionParts {
   std::chrono::milliseconds patience{60'000};
 };
 
-class EtcdSession final : public Session, private EtcdLinkListener, private EtcdLeasesListener {
+class Session final : public internal::Session, private LinkListener, private LeasesListener {
  public:
   // opened: once, with this session ready for use, or with why this try failed; then it tries on,
   // and calls again. Not inside the call.
-  EtcdSession(EtcdSessionParts parts, SessionListener& listener,
-              std::function<void(Result<Done>)> opened);
-  ~EtcdSession() override;
+  Session(SessionParts parts, SessionListener& listener, std::function<void(Result<Done>)> opened);
+  ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
   void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
@@ -70,14 +69,14 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
     std::atomic<bool> gone_{false};
   };
   // A ticket of ours, from the first request about it until it is gone.
-  struct Place {
+  struct OwnTicket {
     enum class State {
       waiting,   // for its turn, or for a lease
       joining,   // the transaction is on its way
       in_doubt,  // its answer was lost
       there,
     };
-    Place(LockName lock, Nonce ours) : name(std::move(lock)), nonce(ours) {}
+    OwnTicket(LockName lock, Nonce ours) : name(std::move(lock)), nonce(ours) {}
     const LockName name;
     const Nonce nonce;
     State state = State::waiting;
@@ -93,13 +92,13 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
     bool withdrawn = false;
     bool removal_in_doubt = false;
     std::vector<Answer<Done>> gone;  // asked for while the transaction was on its way
-    std::optional<EtcdNews> pin;     // the next look may be answered by one member alone
+    std::optional<WatchNews> pin;    // the next look may be answered by one member alone
     std::shared_ptr<Sign> sign;
   };
-  using PlacePtr = std::shared_ptr<Place>;
+  using OwnTicketPtr = std::shared_ptr<OwnTicket>;
   // Keys of one lease that are gone, while we ask whether the lease is.
-  struct Bereaved {
-    std::vector<std::pair<PlacePtr, WatchHandler>> places;
+  struct PendingKeyLoss {
+    std::vector<std::pair<OwnTicketPtr, WatchHandler>> tickets;
     std::uint64_t question = 0;  // an earlier one's answer is not meant
     TimerId timer = TimerId::none;
   };
@@ -110,26 +109,26 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   };
 
   // session.cpp
-  void enter(const PlacePtr& place, Answer<Standing> answer);
-  void send_join(const PlacePtr& place, Answer<Standing> answer);
+  void enter(const OwnTicketPtr& ticket, Answer<Standing> answer);
+  void send_join(const OwnTicketPtr& ticket, Answer<Standing> answer);
   void peek_now(const std::string& where, Answer<bool> busy);
-  void entered(const PlacePtr& place, EtcdReply<etcdpb::TxnResponse>& reply,
+  void entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
                Answer<Standing> answer);
-  void not_entered(const PlacePtr& place, const EtcdReply<etcdpb::TxnResponse>& reply,
+  void not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
                    Answer<Standing> answer);
-  void tell(const PlacePtr& place, const etcdpb::RangeResponse& reading, std::int64_t revision,
-            Answer<Standing> answer);
-  void look_at_all(const PlacePtr& place, std::int64_t newest, Answer<Standing> answer);
-  void look_pinned(const PlacePtr& place, const EtcdNews& news, Answer<Standing> answer);
-  void remove(const PlacePtr& place, Answer<Done> answer);
-  void flush_gone(const PlacePtr& place);
-  void forget(const PlacePtr& place);
+  void deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
+               std::int64_t revision, Answer<Standing> answer);
+  void look_at_all(const OwnTicketPtr& ticket, std::int64_t newest, Answer<Standing> answer);
+  void look_pinned(const OwnTicketPtr& ticket, const WatchNews& news, Answer<Standing> answer);
+  void remove(const OwnTicketPtr& ticket, Answer<Done> answer);
+  void flush_gone(const OwnTicketPtr& ticket);
+  void forget(const OwnTicketPtr& ticket);
 
   // session_watch.cpp
-  void own_key_gone(const PlacePtr& place, WatchHandler handler);
-  void bereaved(std::int64_t lease, std::uint64_t question, bool lease_gone);
+  void own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler);
+  void key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone);
 
-  // session_line.cpp: opening, the lease, the end, keys that nobody wants
+  // session_lifecycle.cpp: opening, the lease, the end, keys that nobody wants
   void begin();
   void link_left(std::size_t endpoint) override;
   void link_back() override;
@@ -137,13 +136,13 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   void leases_renewed() override;
   void leases_lost(const std::string& detail) override;
   void lease_revoked(std::int64_t lease) override;
-  void over(Errc reason, const std::string& detail);
-  void abandon(const PlacePtr& place, std::int64_t revision);
+  void end_session(Errc reason, const std::string& detail);
+  void abandon(const OwnTicketPtr& ticket, std::int64_t revision);
   void remove_stray(const std::string& key, std::int64_t created);
   void sweep_later();
   void sweep();
   void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
-  void again(Task task);  // a little later
+  void retry_later(Task task);  // a little later
   void forget_pins();
 
   // token_base.cpp
@@ -163,7 +162,7 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   Loop& loop() const noexcept { return *parts_.link.loop; }
   std::string prefix(const LockName& name) const;
 
-  const EtcdSessionParts parts_;
+  const SessionParts parts_;
   SessionListener& listener_;
   std::function<void(Result<Done>)> opened_;
   std::shared_ptr<LeaseView> lease_;
@@ -171,14 +170,14 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   bool ended_ = false;
   bool closing_ = false;
   std::string version_;
-  EtcdLink link_;
-  EtcdLeases leases_;
-  EtcdLister lister_;
-  EtcdWatches watches_;
-  EtcdDoors doors_;
-  std::unordered_map<Nonce, PlacePtr> places_;
-  std::map<std::string, Abandoned> abandoned_;  // by key
-  std::map<std::int64_t, Bereaved> bereaved_;   // by lease
+  Link link_;
+  Leases leases_;
+  ReadCoalescer lister_;
+  Watches watches_;
+  LockSequencer sequencer_;
+  std::unordered_map<Nonce, OwnTicketPtr> tickets_;
+  std::map<std::string, Abandoned> abandoned_;         // by key
+  std::map<std::int64_t, PendingKeyLoss> key_losses_;  // by lease
   std::uint64_t questions_ = 0;
   TimerId sweep_timer_ = TimerId::none;
   Time sweep_at_{};
@@ -186,4 +185,4 @@ class EtcdSession final : public Session, private EtcdLinkListener, private Etcd
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -16,9 +16,9 @@ constexpr std::int64_t kPage = 5'000;
 
 Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
   Entry entry;
-  entry.id = etcd_entry_id(prefix, kv.key(), kv.create_revision());
+  entry.id = format_entry_id(prefix, kv.key(), kv.create_revision());
   entry.token = static_cast<std::uint64_t>(kv.create_revision());
-  if (auto value = etcd_decode_value(kv.value())) {
+  if (auto value = decode_value(kv.value())) {
     entry.label = std::move(value->label);
     entry.since = value->since;
   } else {
@@ -29,28 +29,28 @@ Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
 
 }  // namespace
 
-void EtcdSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
   inspect_by(patience(), name, std::move(answer));
 }
 
-void EtcdSession::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
+void Session::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
   // Behind our own removals: what this client has given up is not shown to it.
-  doors_.peek(prefix(name), [this, until, name, answer = std::move(answer)](bool) mutable {
+  sequencer_.peek(prefix(name), [this, until, name, answer = std::move(answer)](bool) mutable {
     inspect_now(until, name, std::move(answer));
   });
 }
 
-void EtcdSession::inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer) {
+void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer) {
   const std::string where = prefix(name);
-  auto request = etcd_full_range(where);
+  auto request = full_range(where);
   request.set_keys_only(false);
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, {},
+      Call::range, request, {},
       [this, alive = alive_, until, name, where,
-       answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (!*alive) return;
-        if (etcd_passes(reply.status) && loop().now() < until) {
-          again([this, until, name, answer = std::move(answer)]() mutable {
+        if (is_transient(reply.status) && loop().now() < until) {
+          retry_later([this, until, name, answer = std::move(answer)]() mutable {
             inspect_by(until, name, std::move(answer));
           });
           return;
@@ -62,7 +62,7 @@ void EtcdSession::inspect_now(Time until, const LockName& name, Answer<LockSnaps
         LockSnapshot snapshot;
         snapshot.name = name.text();
         for (const auto& kv : reply.body.kvs()) {
-          if (etcd_direct(where, kv.key())) snapshot.entries.push_back(make_entry(where, kv));
+          if (is_direct_entry(where, kv.key())) snapshot.entries.push_back(make_entry(where, kv));
         }
         std::sort(snapshot.entries.begin(), snapshot.entries.end(),
                   [](const Entry& a, const Entry& b) { return a.token < b.token; });
@@ -72,7 +72,7 @@ void EtcdSession::inspect_now(Time until, const LockName& name, Answer<LockSnaps
 
 // ---- evict
 
-struct EtcdSession::Eviction {
+struct Session::Eviction {
   std::string key;
   std::int64_t created = 0;  // 0: any will do
   bool possible = true;      // false: no entry can have this id
@@ -81,8 +81,8 @@ struct EtcdSession::Eviction {
   Answer<bool> answer;
 };
 
-void EtcdSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
-  const auto id = etcd_parse_entry_id(entry_id);
+void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+  const auto id = parse_entry_id(entry_id);
   // The store is asked also about an id that no entry can have: a caller without permission, or
   // without a connection, hears of that. Nothing is removed then, though the prefix itself may be a
   // key.
@@ -96,19 +96,19 @@ void EtcdSession::evict(const LockName& name, std::string_view entry_id, Answer<
   try_evict(eviction);
 }
 
-void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
+void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
   etcdpb::RangeRequest request;
   request.set_key(eviction->key);
   request.set_keys_only(true);
   // True: it will be tried again.
-  const auto retry = [this, eviction](EtcdStatus status) {
-    if (!etcd_passes(status) || loop().now() >= eviction->until) return false;
-    again([this, eviction] { try_evict(eviction); });
+  const auto retry = [this, eviction](Status status) {
+    if (!is_transient(status) || loop().now() >= eviction->until) return false;
+    retry_later([this, eviction] { try_evict(eviction); });
     return true;
   };
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, {},
-      [this, alive = alive_, eviction, retry](EtcdReply<etcdpb::RangeResponse>& found) {
+      Call::range, request, {},
+      [this, alive = alive_, eviction, retry](Reply<etcdpb::RangeResponse>& found) {
         if (!*alive || retry(found.status)) return;
         if (!found.ok()) {
           eviction->answer(found.error("read " + eviction->key));
@@ -124,7 +124,7 @@ void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
         eviction->created = now;
         // Not after the caller was told that it did not happen: neither now, nor when the request
         // has waited for a token or for room.
-        EtcdHow how;
+        RequestOptions how;
         how.wanted = [this, alive, eviction] { return *alive && loop().now() < eviction->until; };
         etcdpb::TxnRequest txn;
         auto& compare = *txn.add_compare();
@@ -134,10 +134,9 @@ void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
         compare.set_create_revision(now);
         txn.add_success()->mutable_request_delete_range()->set_key(eviction->key);
         link_.ask<etcdpb::TxnResponse>(
-            EtcdCall::txn, txn, how,
-            [alive, eviction, retry](EtcdReply<etcdpb::TxnResponse>& reply) {
+            Call::txn, txn, how, [alive, eviction, retry](Reply<etcdpb::TxnResponse>& reply) {
               if (!*alive) return;
-              eviction->in_doubt |= reply.status == EtcdStatus::lost;
+              eviction->in_doubt |= reply.status == Status::lost;
               if (retry(reply.status)) return;
               if (!reply.ok()) {
                 eviction->answer(reply.error("remove " + eviction->key));
@@ -150,7 +149,7 @@ void EtcdSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
 
 // ---- list, a page at a time, all at one revision
 
-struct EtcdSession::Listing {
+struct Session::Listing {
   std::string prefix;
   std::string next;  // where the next page begins
   std::string end;
@@ -160,23 +159,23 @@ struct EtcdSession::Listing {
   Answer<std::vector<std::string>> answer;
 };
 
-void EtcdSession::list(std::string_view wanted, Answer<std::vector<std::string>> answer) {
+void Session::list(std::string_view wanted, Answer<std::vector<std::string>> answer) {
   list_by(patience(), wanted, std::move(answer));
 }
 
-void EtcdSession::list_by(Time until, std::string_view wanted,
-                          Answer<std::vector<std::string>> answer) {
+void Session::list_by(Time until, std::string_view wanted,
+                      Answer<std::vector<std::string>> answer) {
   auto listing = std::make_shared<Listing>();
   listing->prefix = wanted;
   listing->until = until;
   const std::string below = (parts_.root.empty() ? "" : parts_.root + "/") + listing->prefix;
   listing->next = below.empty() ? std::string(1, '\0') : below;
-  listing->end = etcd_range_end(below);
+  listing->end = range_end_of(below);
   listing->answer = std::move(answer);
   list_on(listing);
 }
 
-void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
+void Session::list_on(const std::shared_ptr<Listing>& listing) {
   etcdpb::RangeRequest request;
   request.set_key(listing->next);
   request.set_range_end(listing->end);
@@ -184,13 +183,13 @@ void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
   request.set_limit(kPage);
   request.set_revision(listing->revision);
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, {},
-      [this, alive = alive_, listing](EtcdReply<etcdpb::RangeResponse>& reply) {
+      Call::range, request, {},
+      [this, alive = alive_, listing](Reply<etcdpb::RangeResponse>& reply) {
         if (!*alive) return;
-        if ((etcd_passes(reply.status) || reply.status == EtcdStatus::bad_revision) &&
+        if ((is_transient(reply.status) || reply.status == Status::bad_revision) &&
             loop().now() < listing->until) {
           // Compacted meanwhile, or nobody answered: from the beginning.
-          again([this, listing] {
+          retry_later([this, listing] {
             list_by(listing->until, listing->prefix, std::move(listing->answer));
           });
           return;
@@ -200,7 +199,7 @@ void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
           return;
         }
         for (const auto& kv : reply.body.kvs()) {
-          auto name = etcd_lock_of(parts_.root, kv.key());
+          auto name = lock_of_key(parts_.root, kv.key());
           if (name && name->starts_with(listing->prefix)) listing->found.insert(*std::move(name));
         }
         if (reply.body.more() && reply.body.kvs_size() > 0) {
@@ -214,4 +213,4 @@ void EtcdSession::list_on(const std::shared_ptr<Listing>& listing) {
       });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

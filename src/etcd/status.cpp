@@ -1,6 +1,6 @@
 #include "etcd/status.h"
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -19,69 +19,69 @@ enum Code {
   kUnauthenticated = 16,
 };
 
-bool says(const EtcdVerdict& verdict, std::string_view text) {
+bool says(const CallResult& verdict, std::string_view text) {
   return verdict.message.find(text) != std::string::npos;
 }
 
 }  // namespace
 
-EtcdStatus etcd_status(const EtcdVerdict& verdict) noexcept {
+Status status_of(const CallResult& verdict) noexcept {
   switch (verdict.code) {
     case kOk:
-      return EtcdStatus::ok;
+      return Status::ok;
     case kNotFound:
-      return says(verdict, "lease") ? EtcdStatus::lease_gone : EtcdStatus::failed;
+      return says(verdict, "lease") ? Status::lease_gone : Status::failed;
     case kOutOfRange:
-      return EtcdStatus::bad_revision;
+      return Status::bad_revision;
     case kUnauthenticated:
-      return EtcdStatus::token_expired;
+      return Status::token_expired;
     case kPermissionDenied:
-      return EtcdStatus::refused;
+      return Status::refused;
     case kResourceExhausted:
       // Out of space is said after a transaction was applied, too; too many requests is not.
-      return says(verdict, "too many requests") ? EtcdStatus::not_sent : EtcdStatus::lost;
+      return says(verdict, "too many requests") ? Status::not_sent : Status::lost;
     case kUnavailable:
       // Refused at the door by a server that knows it has no leader ("hasleader").
-      return says(verdict, "no leader") ? EtcdStatus::not_sent : EtcdStatus::lost;
+      return says(verdict, "no leader") ? Status::not_sent : Status::lost;
     case kInvalidArgument:
       // A token from before a change of users or roles.
-      if (says(verdict, "revision of auth store is old")) return EtcdStatus::token_expired;
+      if (says(verdict, "revision of auth store is old")) return Status::token_expired;
       if (says(verdict, "user name is empty") || says(verdict, "authentication failed")) {
-        return EtcdStatus::refused;
+        return Status::refused;
       }
-      return EtcdStatus::failed;
+      return Status::failed;
     case kUnimplemented:
-      return EtcdStatus::unimplemented;
+      return Status::unimplemented;
     case kFailedPrecondition:
     case kDataLoss:
-      return EtcdStatus::failed;
+      return Status::failed;
     default:
-      return EtcdStatus::lost;  // cancelled, unknown, deadline, aborted, internal
+      return Status::lost;  // cancelled, unknown, deadline, aborted, internal
   }
 }
 
-Error etcd_error(EtcdStatus status, const EtcdVerdict& verdict, std::string_view what) {
+Error call_error(Status status, const CallResult& verdict, std::string_view what) {
   const std::string text = std::string(what) + ": " +
                            (verdict.message.empty() ? "no answer in time" : verdict.message) +
                            " (gRPC status " + std::to_string(verdict.code) + ")";
   switch (status) {
-    case EtcdStatus::lost:
-    case EtcdStatus::not_sent:
-    case EtcdStatus::bad_revision:
+    case Status::lost:
+    case Status::not_sent:
+    case Status::bad_revision:
       return {Errc::connection_failed, text};
-    case EtcdStatus::lease_gone:
+    case Status::lease_gone:
       return {Errc::session_expired, text};
-    case EtcdStatus::token_expired:
-    case EtcdStatus::refused:
+    case Status::token_expired:
+    case Status::refused:
       return {Errc::permission_denied,
               text + "; check the user, the password, and the permissions of its roles"};
-    case EtcdStatus::unimplemented:
+    case Status::unimplemented:
       return {Errc::unsupported, text + "; baton needs etcd 3.4 or later"};
-    case EtcdStatus::ok:
-    case EtcdStatus::failed:
+    case Status::ok:
+    case Status::failed:
       break;
   }
   return {Errc::store_error, text};
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,14 +1,16 @@
 // What an etcd server or gRPC answered, as far as it makes a difference to us. Pure.
 #pragma once
 
+#include "etcd/namespace.h"
+
 #include <baton/error.h>
 
 #include <string>
 #include <string_view>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-enum class EtcdStatus {
+enum class Status {
   ok,
   lost,           // no answer, or none that counts: it may have happened or not
   not_sent,       // not now, and it has not happened: no connection, no leader, too busy, no room
@@ -21,19 +23,19 @@ enum class EtcdStatus {
 };
 
 // gRPC's code and message.
-struct EtcdVerdict {
+struct CallResult {
   int code = 0;
   std::string message;
 };
 
-EtcdStatus etcd_status(const EtcdVerdict& verdict) noexcept;
+Status status_of(const CallResult& verdict) noexcept;
 
 // It passes by itself: worth another try, perhaps elsewhere.
-inline bool etcd_passes(EtcdStatus status) noexcept {
-  return status == EtcdStatus::lost || status == EtcdStatus::not_sent;
+inline bool is_transient(Status status) noexcept {
+  return status == Status::lost || status == Status::not_sent;
 }
 
 // The error a caller gets. what: "join /app/job".
-Error etcd_error(EtcdStatus status, const EtcdVerdict& verdict, std::string_view what);
+Error call_error(Status status, const CallResult& verdict, std::string_view what);
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

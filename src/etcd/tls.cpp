@@ -21,7 +21,7 @@
 #include <sstream>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -61,7 +61,7 @@ Key key_of(const std::string& pem) {
       bio_of(pem).get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
 }
 
-std::optional<Error> check_pair(const EtcdTls& tls, const TlsOptions& files) {
+std::optional<Error> check_pair(const TlsMaterial& tls, const TlsOptions& files) {
   const auto bad = [](const std::string& text) {
     ERR_clear_error();
     return Error(Errc::invalid_argument, "connect: " + text);
@@ -139,8 +139,8 @@ std::string describe(SSL* ssl, const Endpoint& endpoint) {
 
 }  // namespace
 
-Result<EtcdTls> make_etcd_tls(const StoreUrl& url, const TlsOptions& files) {
-  EtcdTls tls;
+Result<TlsMaterial> load_tls(const StoreUrl& url, const TlsOptions& files) {
+  TlsMaterial tls;
   const bool any = !files.ca_file.empty() || !files.cert_file.empty() || !files.key_file.empty();
   if (!url.tls) {
     if (any) {
@@ -181,7 +181,7 @@ Result<EtcdTls> make_etcd_tls(const StoreUrl& url, const TlsOptions& files) {
   return tls;
 }
 
-std::string etcd_tls_trouble(const Endpoint& endpoint, const EtcdTls& tls, milliseconds limit) {
+std::string find_tls_trouble(const Endpoint& endpoint, const TlsMaterial& tls, milliseconds limit) {
   const UniqueFd fd = connect_to(endpoint, limit);
   if (fd.get() < 0) return "";
   const int flags = fcntl(fd.get(), F_GETFL);
@@ -235,4 +235,4 @@ std::string etcd_tls_trouble(const Endpoint& endpoint, const EtcdTls& tls, milli
   return trouble;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

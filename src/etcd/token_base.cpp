@@ -5,24 +5,23 @@
 
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-void EtcdSession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
   settle_token_base_by(patience(), wanted, std::move(answer));
 }
 
-void EtcdSession::settle_token_base_by(Time until, std::uint64_t wanted,
-                                       Answer<std::uint64_t> answer) {
-  const std::string key = etcd_token_base_key(parts_.root);
+void Session::settle_token_base_by(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  const std::string key = token_base_key(parts_.root);
   etcdpb::RangeRequest request;
   request.set_key(key);
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, {},
+      Call::range, request, {},
       [this, alive = alive_, until, wanted, key,
-       answer = std::move(answer)](EtcdReply<etcdpb::RangeResponse>& reply) mutable {
+       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (!*alive) return;
-        if (etcd_passes(reply.status) && loop().now() < until) {
-          again([this, until, wanted, answer = std::move(answer)]() mutable {
+        if (is_transient(reply.status) && loop().now() < until) {
+          retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
             settle_token_base_by(until, wanted, std::move(answer));
           });
         } else if (!reply.ok()) {
@@ -37,8 +36,7 @@ void EtcdSession::settle_token_base_by(Time until, std::uint64_t wanted,
       });
 }
 
-void EtcdSession::record_token_base(Time until, std::uint64_t wanted,
-                                    Answer<std::uint64_t> answer) {
+void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer) {
   list_by(until, "",
           [this, until, wanted,
            answer = std::move(answer)](const Result<std::vector<std::string>>& locks) mutable {
@@ -46,7 +44,7 @@ void EtcdSession::record_token_base(Time until, std::uint64_t wanted,
               answer(locks ? token_base_in_use(wanted, locks->front()) : locks.error());
               return;
             }
-            const std::string key = etcd_token_base_key(parts_.root);
+            const std::string key = token_base_key(parts_.root);
             etcdpb::TxnRequest txn;
             auto& compare = *txn.add_compare();  // the first one wins
             compare.set_key(key);
@@ -57,15 +55,15 @@ void EtcdSession::record_token_base(Time until, std::uint64_t wanted,
             put.set_key(key);
             put.set_value(encode_token_base(wanted));
             link_.ask<etcdpb::TxnResponse>(
-                EtcdCall::txn, txn, {},
+                Call::txn, txn, {},
                 [this, alive = alive_, until, wanted, key,
-                 answer = std::move(answer)](EtcdReply<etcdpb::TxnResponse>& reply) mutable {
+                 answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
                   if (!*alive) return;
                   if (reply.ok()) {
                     settle_token_base_by(until, wanted,
                                          std::move(answer));  // the store says whose it is
-                  } else if (etcd_passes(reply.status) && loop().now() < until) {
-                    again([this, until, wanted, answer = std::move(answer)]() mutable {
+                  } else if (is_transient(reply.status) && loop().now() < until) {
+                    retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base_by(until, wanted, std::move(answer));
                     });
                   } else {
@@ -75,4 +73,4 @@ void EtcdSession::record_token_base(Time until, std::uint64_t wanted,
           });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -2,11 +2,11 @@
 
 #include <mutex>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 bool wall_clock_was_set_back() noexcept {
   static std::mutex mutex;
-  static EtcdWallClock clock;
+  static WallClock clock;
   const std::lock_guard guard(mutex);
   // In this order: a pause between the two looks like a small step back, and is over with the next
   // question.
@@ -14,4 +14,4 @@ bool wall_clock_was_set_back() noexcept {
   return clock.set_back(wall, BootClock::now());
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

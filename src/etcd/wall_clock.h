@@ -1,18 +1,20 @@
 // Whether the wall clock was set back, and gRPC's timers stand still for it.
 #pragma once
 
+#include "etcd/namespace.h"
+
 #include "common/base/clock.h"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 // gRPC 1.51 sleeps until a time of the wall clock. Set back by an hour, its one thread for timers
 // sleeps an hour longer, and with it every timer of the process, those that are made later
 // included.
-class EtcdWallClock {
+class WallClock {
  public:
   // Both clocks, read together, now and then. True: the wall clock was set back, less long ago than
   // by how much. What is less than a second is not worth it: clocks are put right in small steps
@@ -40,4 +42,4 @@ class EtcdWallClock {
 // between two questions is not seen.
 bool wall_clock_was_set_back() noexcept;
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,4 +1,4 @@
-// One shared stream of EtcdWatches. Included by watches.cpp alone.
+// One shared stream of Watches. Included by watches.cpp alone.
 #pragma once
 
 #include "common/base/mutant.h"
@@ -14,10 +14,10 @@
 #include <string>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 // One stream, and the watches on it. When it breaks it opens another and goes on there.
-class EtcdWatches::Lane final : public EtcdStreamListener {
+class Watches::Lane final : public StreamListener {
  public:
   static constexpr std::chrono::milliseconds kCreateTimeout{2'000};
   static constexpr std::chrono::milliseconds kFirstPause{100};
@@ -26,7 +26,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   // A watch from an older revision costs its member all that has happened since, while others wait.
   static constexpr std::int64_t kMostBehind = 1'000;
 
-  explicit Lane(EtcdWatches& owner) : owner_(owner) {}
+  explicit Lane(Watches& owner) : owner_(owner) {}
   ~Lane() override { owner_.loop_.cancel(timer_), owner_.loop_.cancel(pause_); }
 
   std::size_t size() const noexcept { return ids_.size(); }
@@ -85,7 +85,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
       if (stream_ != nullptr || pause_ != TimerId::none) return;
       endpoint_ = owner_.link_.current();
       token_ = owner_.link_.token();
-      stream_ = owner_.link_.open(endpoint_, EtcdFlow::watch, *this);
+      stream_ = owner_.link_.open(endpoint_, StreamKind::watch, *this);
       for (const std::int64_t id : ids_) {
         if (const auto watch = owner_.find(id)) create(*watch);
       }
@@ -120,7 +120,7 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     });
   }
 
-  void stream_message(const EtcdMessage& message) override {
+  void stream_message(const Message& message) override {
     const auto& response = static_cast<const etcdpb::WatchResponse&>(message);
     if (!owner_.link_.heard(endpoint_, response.header())) return;
     if (response.canceled() && response.watch_id() < 0) {
@@ -185,14 +185,14 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
     }
   }
 
-  void stream_ended(const EtcdVerdict& why) override {
+  void stream_ended(const CallResult& why) override {
     owner_.link_.failed(endpoint_, why);
-    if (etcd_status(why) == EtcdStatus::token_expired) owner_.link_.forget_token(token_);
+    if (status_of(why) == Status::token_expired) owner_.link_.forget_token(token_);
     renew(true);
   }
 
-  EtcdWatches& owner_;
-  std::unique_ptr<EtcdStream> stream_;
+  Watches& owner_;
+  std::unique_ptr<Stream> stream_;
   std::size_t endpoint_ = 0;
   std::set<std::int64_t> ids_;
   std::set<std::int64_t> pending_;  // create requests that are not answered
@@ -204,4 +204,4 @@ class EtcdWatches::Lane final : public EtcdStreamListener {
   TimerId pause_ = TimerId::none;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

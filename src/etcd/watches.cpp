@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::milliseconds;
 
@@ -13,19 +13,19 @@ namespace {
 constexpr milliseconds kRefusedPause{1'000};
 }  // namespace
 
-EtcdWatches::EtcdWatches(Loop& loop, EtcdLink& link) : loop_(loop), link_(link) {}
+Watches::Watches(Loop& loop, Link& link) : loop_(loop), link_(link) {}
 
-EtcdWatches::~EtcdWatches() {
+Watches::~Watches() {
   *alive_ = false;
   for (const auto& [id, watch] : watches_) loop_.cancel(watch->timer);
 }
 
-EtcdWatches::WatchPtr EtcdWatches::find(std::int64_t id) const {
+Watches::WatchPtr Watches::find(std::int64_t id) const {
   const auto found = watches_.find(id);
   return found == watches_.end() ? nullptr : found->second;
 }
 
-WatchId EtcdWatches::watch(Want want, EtcdNewsHandler handler) {
+WatchId Watches::watch(Want want, WatchNewsHandler handler) {
   const auto number = static_cast<std::uint64_t>(next_++);
   const WatchId id{number};
   const auto known = by_key_.find(want.key);
@@ -66,8 +66,7 @@ WatchId EtcdWatches::watch(Want want, EtcdNewsHandler handler) {
   return id;
 }
 
-WatchId EtcdWatches::watch_puts(const std::string& key, std::int64_t after,
-                                EtcdPutHandler handler) {
+WatchId Watches::watch_puts(const std::string& key, std::int64_t after, PutHandler handler) {
   auto watch = std::make_shared<Watch>();
   watch->id = next_++;
   watch->want.key = key;
@@ -79,7 +78,7 @@ WatchId EtcdWatches::watch_puts(const std::string& key, std::int64_t after,
   return WatchId{static_cast<std::uint64_t>(watch->id)};
 }
 
-void EtcdWatches::begin(const WatchPtr& watch) {
+void Watches::begin(const WatchPtr& watch) {
   if (watch->want.from_known) watch->covered = watch->want.known;
   for (const auto& lane : lanes_) {
     if (lane->size() < kPerStream) {
@@ -92,7 +91,7 @@ void EtcdWatches::begin(const WatchPtr& watch) {
 }
 
 // Refused: what comes of it is not worth hurrying for.
-void EtcdWatches::pause(const WatchPtr& watch) {
+void Watches::pause(const WatchPtr& watch) {
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watch->covered = 0;
   watch->timer = loop_.at(loop_.now() + kRefusedPause, [this, watch] {
@@ -106,7 +105,7 @@ void EtcdWatches::pause(const WatchPtr& watch) {
 }
 
 // Under another number: the server still knows the old one.
-void EtcdWatches::begin_anew(const WatchPtr& watch) {
+void Watches::begin_anew(const WatchPtr& watch) {
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watches_.erase(watch->id);
   watch->id = next_++;
@@ -115,7 +114,7 @@ void EtcdWatches::begin_anew(const WatchPtr& watch) {
   begin(watch);
 }
 
-void EtcdWatches::unwatch(WatchId id) {
+void Watches::unwatch(WatchId id) {
   fired_.erase(static_cast<std::uint64_t>(id));
   const auto found = by_id_.find(static_cast<std::uint64_t>(id));
   if (found == by_id_.end()) return;
@@ -125,7 +124,7 @@ void EtcdWatches::unwatch(WatchId id) {
   if (watch->handlers.empty()) forget(watch);
 }
 
-void EtcdWatches::forget(const WatchPtr& watch) {
+void Watches::forget(const WatchPtr& watch) {
   loop_.cancel(std::exchange(watch->timer, TimerId::none));
   watches_.erase(watch->id);
   if (const auto mine = by_key_.find(watch->want.key);
@@ -138,7 +137,7 @@ void EtcdWatches::forget(const WatchPtr& watch) {
 
 // ---- what is heard
 
-void EtcdWatches::created(const WatchPtr& watch, std::int64_t revision) {
+void Watches::created(const WatchPtr& watch, std::int64_t revision) {
   const bool again = std::exchange(watch->begun, true);
   if (watch->covered != 0) {
     watch->resumed |= again;  // it goes on right after what is known
@@ -158,21 +157,21 @@ void EtcdWatches::created(const WatchPtr& watch, std::int64_t revision) {
 
 // Whether it was gone before the watch began. At the watch's own member and at its beginning first,
 // which costs the cluster nothing.
-void EtcdWatches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
+void Watches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
   etcdpb::RangeRequest request;
   request.set_key(watch->want.key);
   request.set_keys_only(true);
-  EtcdHow how;
+  RequestOptions how;
   if (pinned) {
     request.set_revision(revision);
     request.set_serializable(true);
     how.endpoint = watch->lane->endpoint();
-    how.fresh = false;
+    how.linearizable = false;
     how.timeout = kPinnedPatience;
   }
   link_.ask<etcdpb::RangeResponse>(
-      EtcdCall::range, request, how,
-      [this, alive = alive_, watch, revision, pinned](EtcdReply<etcdpb::RangeResponse>& reply) {
+      Call::range, request, how,
+      [this, alive = alive_, watch, revision, pinned](Reply<etcdpb::RangeResponse>& reply) {
         if (!*alive || !watches_.contains(watch->id) || watch->looking != revision) return;
         if (!reply.ok() && pinned) {
           look(watch, revision, false);
@@ -188,7 +187,7 @@ void EtcdWatches::look(const WatchPtr& watch, std::int64_t revision, bool pinned
       });
 }
 
-void EtcdWatches::event(const WatchPtr& watch, const etcdpb::Event& event) {
+void Watches::event(const WatchPtr& watch, const etcdpb::Event& event) {
   const std::int64_t revision = event.kv().mod_revision();
   if (watch->on_put) {
     if (event.type() != etcdpb::Event::PUT) return;
@@ -201,15 +200,15 @@ void EtcdWatches::event(const WatchPtr& watch, const etcdpb::Event& event) {
   fire(watch, {true, !watch->resumed, revision, watch->lane->endpoint()});
 }
 
-void EtcdWatches::deleted(const std::string& key, std::int64_t created, std::int64_t revision,
-                          std::size_t endpoint) {
+void Watches::deleted(const std::string& key, std::int64_t created, std::int64_t revision,
+                      std::size_t endpoint) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end() || found->second->want.created != created) return;
   const auto watch = found->second;
   fire(watch, {true, true, revision, endpoint});
 }
 
-void EtcdWatches::fire(const WatchPtr& watch, const EtcdNews& news) {
+void Watches::fire(const WatchPtr& watch, const WatchNews& news) {
   std::vector<std::uint64_t> ids;
   for (auto& [id, handler] : watch->handlers) {
     ids.push_back(static_cast<std::uint64_t>(id));
@@ -229,10 +228,10 @@ void EtcdWatches::fire(const WatchPtr& watch, const EtcdNews& news) {
   });
 }
 
-void EtcdWatches::leave(std::size_t endpoint) {
+void Watches::leave(std::size_t endpoint) {
   for (const auto& lane : lanes_) {
     if (lane->open() && lane->endpoint() == endpoint) lane->renew(true);
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,25 +6,27 @@
 #include <exception>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
-class FileBackend final : public Backend {
+class Backend final : public internal::Backend {
  public:
-  FileBackend(const std::string& directory, const BackendOptions& options)
+  Backend(const std::string& directory, const BackendOptions& options)
       : options_(options),
-        store_(std::make_shared<FileStore>(directory)),
+        store_(std::make_shared<Store>(directory)),
         loop_(real_clock(),
               [log = options.log](std::string_view text) { log(LogLevel::error, text); }) {}
 
   Loop& loop() noexcept override { return loop_; }
 
-  void open(SessionListener&, Answer<std::unique_ptr<Session>> answer) override {
+  void open(SessionListener&, Answer<std::unique_ptr<internal::Session>> answer) override {
     // Nobody but its own files ends a session of this store: the listener hears nothing.
-    Result<std::unique_ptr<Session>> result = [&]() -> Result<std::unique_ptr<Session>> {
+    Result<std::unique_ptr<internal::Session>> result =
+        [&]() -> Result<std::unique_ptr<internal::Session>> {
       try {
-        return std::unique_ptr<Session>(std::make_unique<FileSession>(loop_, store_, options_));
+        return std::unique_ptr<internal::Session>(
+            std::make_unique<Session>(loop_, store_, options_));
       } catch (const Error& e) {
         return e;
       } catch (const std::exception& e) {
@@ -41,16 +43,16 @@ class FileBackend final : public Backend {
 
  private:
   const BackendOptions options_;
-  const std::shared_ptr<FileStore> store_;
+  const std::shared_ptr<Store> store_;
   ThreadLoop loop_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_file_backend(const std::string& directory,
-                                                   const BackendOptions& options) {
+Result<std::unique_ptr<internal::Backend>> make_backend(const std::string& directory,
+                                                        const BackendOptions& options) {
   try {
-    return std::unique_ptr<Backend>(std::make_unique<FileBackend>(directory, options));
+    return std::unique_ptr<internal::Backend>(std::make_unique<Backend>(directory, options));
   } catch (const Error& e) {
     return e;
   } catch (const std::exception& e) {
@@ -58,4 +60,4 @@ Result<std::unique_ptr<Backend>> make_file_backend(const std::string& directory,
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

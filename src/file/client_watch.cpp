@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -208,4 +208,4 @@ void ClientWatch::look_at_all() {
   if (more) arm_fallback();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -12,7 +12,7 @@
 #include <memory>
 #include <unordered_map>
 
-namespace baton::internal {
+namespace baton::file {
 
 // One inotify for all, made when first needed (a user has 128 of them), with one watch per client
 // on its liveness file. Without an inotify it looks every 20 ms while anybody is watched.
@@ -63,4 +63,4 @@ class ClientWatch {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for timers that outlive us
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::file {
 
 bool Clients::alive(ClientId id) {
   if (is_own(id)) return true;
@@ -18,4 +18,4 @@ bool Clients::alive(ClientId id) {
   return false;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 class Clients {
  public:
@@ -34,4 +34,4 @@ class Clients {
   std::unordered_set<std::uint64_t> dead_;  // death is final; saves a test for each of its records
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace baton::internal {
+namespace baton::file {
 
 Error io_error(int errnum, const std::string& what) {
   const bool denied = errnum == EACCES || errnum == EPERM || errnum == EROFS;
@@ -14,4 +14,4 @@ Error io_error(int errnum, const std::string& what) {
 
 Error damaged(const std::string& what) { return Error(Errc::store_error, what); }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -2,11 +2,13 @@
 // them and adds what it was doing, to which lock.
 #pragma once
 
+#include "file/namespace.h"
+
 #include <baton/error.h>
 
 #include <string>
 
-namespace baton::internal {
+namespace baton::file {
 
 // "<what>: <strerror>". EACCES, EPERM and EROFS are permission_denied, all others store_error: a
 // full disk or an empty descriptor table does not pass by itself, so nobody must retry for ever.
@@ -15,4 +17,4 @@ Error io_error(int errnum, const std::string& what);
 // "<what>" as a store_error: the store holds something it never should.
 Error damaged(const std::string& what);
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -77,4 +77,4 @@ DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
   return verdict;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

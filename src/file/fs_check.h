@@ -1,6 +1,8 @@
 // Which directories may carry a store. Pure: numbers in, verdict out.
 #pragma once
 
+#include "file/namespace.h"
+
 #include <baton/error.h>
 
 #include <sys/stat.h>
@@ -11,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 // The name of a file system (by fstatfs f_type) that cannot carry a store, or nothing. Refused is
 // whatever may be mounted on two machines, or does not keep the kernel's lock and append rules.
@@ -36,4 +38,4 @@ struct DirectoryVerdict {
 DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
                                  const std::vector<gid_t>& groups);
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -180,4 +180,4 @@ Rung ring_bell(int clients, ClientId id, std::uint64_t hash) noexcept {
   return errnum == EPIPE ? Rung::dead : Rung::unknown;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

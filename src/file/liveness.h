@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace baton::internal {
+namespace baton::file {
 
 // A file under an OFD write lock that the kernel drops when the last copy of the descriptor is
 // closed, and a FIFO that others write to when they want us to look. Both named by a fresh id.
@@ -54,4 +54,4 @@ enum class Rung { heard, dead, unknown };
 // Writes to a client's bell. A full bell counts as heard.
 Rung ring_bell(int clients, ClientId id, std::uint64_t hash) noexcept;
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-namespace baton::internal {
+namespace baton::file {
 
 LockDir::LockDir(const StoreDir& store, const LockName& name)
     : store_(store), directories_(lock_directories(name)) {
@@ -79,4 +79,4 @@ void LockDir::remove() noexcept {
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 class LockDir {
  public:
@@ -38,4 +38,4 @@ class LockDir {
   UniqueFd fd_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

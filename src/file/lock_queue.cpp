@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -116,7 +116,7 @@ void LockQueue::adopt(const Listing& listing) {
   if (top->file->reopen(directory_.get())) current_ = top;
 }
 
-Place LockQueue::join(std::uint64_t nonce) {
+QueuedTicket LockQueue::join(std::uint64_t nonce) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     if (!current_usable()) {
       current_.reset();
@@ -127,43 +127,43 @@ Place LockQueue::join(std::uint64_t nonce) {
     const std::uint64_t first = file.empty() ? tokens_->allocate(file.capacity()) : 0;
     const auto index = file.join(clients_.own(), nonce, first);
     if (!index) continue;
-    Place place{current_, *index};
+    QueuedTicket ticket{current_, *index};
     try {
-      check_tokens(place);
+      check_tokens(ticket);
     } catch (...) {
-      set_flag(place.record(), RecordFlag::withdrawn);
+      set_flag(ticket.record(), RecordFlag::withdrawn);
       throw;
     }
-    last_token_ = place.rank();
-    return place;
+    last_token_ = ticket.rank();
+    return ticket;
   }
   throw damaged("cannot find a place in the queue: its files keep changing");
 }
 
-void LockQueue::check_tokens(const Place& place) {
+void LockQueue::check_tokens(const QueuedTicket& ticket) {
   // Whoever numbered this file had taken its tokens from the counter first.
-  QueueFile& own = *place.generation->file;
-  bool back = place.rank() <= last_token_ || !tokens_->handed_out(own.token(own.capacity()));
-  for (const auto& lower : place.generation->lower) {
+  QueueFile& own = *ticket.generation->file;
+  bool back = ticket.rank() <= last_token_ || !tokens_->handed_out(own.token(own.capacity()));
+  for (const auto& lower : ticket.generation->lower) {
     QueueFile& file = *lower->file;
-    back = back || (!file.drained() && file.token(file.end()) > place.generation->file->token(0));
+    back = back || (!file.drained() && file.token(file.end()) > ticket.generation->file->token(0));
   }
   if (back) {
-    throw damaged("the token counter went back: token " + std::to_string(place.rank()) +
+    throw damaged("the token counter went back: token " + std::to_string(ticket.rank()) +
                   " is not above those of earlier tickets; nothing is locked");
   }
 }
 
-bool LockQueue::stands(const Place& place) {
-  if (!place.in_line()) return false;
+bool LockQueue::stands(const QueuedTicket& ticket) {
+  if (!ticket.in_line()) return false;
   struct stat status {};
-  const QueueFile& file = *place.generation->file;
-  return directory_.stat_file(file.name(), status) && place.generation->file->refresh(status);
+  const QueueFile& file = *ticket.generation->file;
+  return directory_.stat_file(file.name(), status) && ticket.generation->file->refresh(status);
 }
 
-Place LockQueue::ahead(const Place& place, std::size_t& omitted) {
+QueuedTicket LockQueue::ahead(const QueuedTicket& ticket, std::size_t& omitted) {
   omitted = 0;
-  Place nearest;
+  QueuedTicket nearest;
   const auto search = [&](const std::shared_ptr<Generation>& generation, std::uint32_t from) {
     QueueFile& file = *generation->file;
     for (std::uint32_t floor = file.floor(); from > floor && omitted < kCountAhead;) {
@@ -171,43 +171,43 @@ Place LockQueue::ahead(const Place& place, std::size_t& omitted) {
       if (nearest) {
         ++omitted;
       } else if (clients_.alive(file.client(from))) {
-        nearest = Place{generation, from};
+        nearest = QueuedTicket{generation, from};
       } else {
         set_flag(file.record(from), RecordFlag::dead);
       }
     }
   };
-  search(place.generation, place.index);
-  const auto& lower = place.generation->lower;
+  search(ticket.generation, ticket.index);
+  const auto& lower = ticket.generation->lower;
   for (auto it = lower.rbegin(); it != lower.rend(); ++it) search(*it, (*it)->file->end());
   return nearest;
 }
 
-Place LockQueue::behind(const Place& place) {
+QueuedTicket LockQueue::behind(const QueuedTicket& ticket) {
   const auto first_from = [](const std::shared_ptr<Generation>& generation,
-                             std::uint32_t from) -> Place {
+                             std::uint32_t from) -> QueuedTicket {
     QueueFile& file = *generation->file;
     for (std::uint32_t i = std::max(from, file.floor()); i < file.end(); ++i) {
-      if (file.in_line(i)) return Place{generation, i};
+      if (file.in_line(i)) return QueuedTicket{generation, i};
     }
     return {};
   };
-  refresh(*place.generation);
-  if (Place found = first_from(place.generation, place.index + 1)) return found;
+  refresh(*ticket.generation);
+  if (QueuedTicket found = first_from(ticket.generation, ticket.index + 1)) return found;
   // Rule 1: whoever waits for us from a higher generation has frozen this one first.
-  if (!place.generation->file->frozen()) return {};
+  if (!ticket.generation->file->frozen()) return {};
   for (const auto& generation : load()) {
-    if (generation->file->id() <= place.generation->file->id()) continue;
-    if (Place found = first_from(generation, 0)) return found;
+    if (generation->file->id() <= ticket.generation->file->id()) continue;
+    if (QueuedTicket found = first_from(generation, 0)) return found;
   }
   return {};
 }
 
-Place LockQueue::find(std::uint64_t rank) const {
+QueuedTicket LockQueue::find(std::uint64_t rank) const {
   for (const auto& [id, generation] : generations_) {
     const QueueFile& file = *generation->file;
     if (file.has_header() && rank > file.first_token() && rank < file.token(file.end())) {
-      return Place{generation, static_cast<std::uint32_t>(rank - file.first_token())};
+      return QueuedTicket{generation, static_cast<std::uint32_t>(rank - file.first_token())};
     }
   }
   return {};
@@ -237,20 +237,20 @@ bool LockQueue::busy() {
                      [&](const auto& generation) { return someone_lives(*generation); });
 }
 
-std::vector<Place> LockQueue::line() {
-  std::vector<Place> places;
+std::vector<QueuedTicket> LockQueue::line() {
+  std::vector<QueuedTicket> tickets;
   for (const auto& generation : load()) {
     QueueFile& file = *generation->file;
     for (std::uint32_t i = file.floor(); i < file.end(); ++i) {
       if (!file.in_line(i)) continue;
       if (clients_.alive(file.client(i))) {
-        places.push_back({generation, i});
+        tickets.push_back({generation, i});
       } else {
         set_flag(file.record(i), RecordFlag::dead);
       }
     }
   }
-  return places;
+  return tickets;
 }
 
 void LockQueue::prune() {
@@ -300,4 +300,4 @@ void LockQueue::close_descriptors() noexcept {
   for (const auto& [id, generation] : generations_) generation->file->close_descriptor();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -22,7 +22,7 @@
 #include <memory>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 struct Generation {
   explicit Generation(std::shared_ptr<QueueFile> f) : file(std::move(f)) {}
@@ -31,7 +31,7 @@ struct Generation {
 };
 
 // One record of one generation, or nowhere.
-struct Place {
+struct QueuedTicket {
   std::shared_ptr<Generation> generation;
   std::uint32_t index = 0;
 
@@ -49,18 +49,18 @@ class LockQueue {
   // tokens: null for one who never joins.
   LockQueue(const StoreDir& store, TokenCounter* tokens, Clients& clients, const LockName& name);
 
-  Place join(std::uint64_t nonce);
+  QueuedTicket join(std::uint64_t nonce);
 
   // Whether that place is in line, and in the file that others find under its name.
-  bool stands(const Place& place);
+  bool stands(const QueuedTicket& ticket);
   // The nearest living one ahead of it, and how many more are in line before that (at most 1024).
-  Place ahead(const Place& place, std::size_t& omitted);
+  QueuedTicket ahead(const QueuedTicket& ticket, std::size_t& omitted);
   // The nearest one behind it that is in line, dead or alive.
-  Place behind(const Place& place);
-  Place find(std::uint64_t rank) const;
+  QueuedTicket behind(const QueuedTicket& ticket);
+  QueuedTicket find(std::uint64_t rank) const;
 
-  bool busy();                // does anybody living stand in line?
-  std::vector<Place> line();  // all of them, in order
+  bool busy();                       // does anybody living stand in line?
+  std::vector<QueuedTicket> line();  // all of them, in order
 
   // Removes generations ahead of the current one that have nobody in line.
   void prune();
@@ -81,7 +81,7 @@ class LockQueue {
   bool someone_lives(Generation& generation);
   void refresh(Generation& generation);
   void unlink(const QueueFile& file) noexcept;
-  void check_tokens(const Place& place);
+  void check_tokens(const QueuedTicket& ticket);
 
   LockDir directory_;
   TokenCounter* tokens_;
@@ -91,4 +91,4 @@ class LockQueue {
   std::uint64_t last_token_ = 0;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

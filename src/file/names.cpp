@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::uint64_t random_u64() {
   return value;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

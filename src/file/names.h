@@ -8,6 +8,8 @@
 // a/b live in the directories a and a,/b and never see each other's files.
 #pragma once
 
+#include "file/namespace.h"
+
 #include "common/seam/ticket.h"
 
 #include <compare>
@@ -17,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 enum class ClientId : std::uint64_t {};
 
@@ -63,4 +65,4 @@ std::optional<std::uint64_t> parse_hex16(std::string_view text);
 // From the kernel. Throws Error.
 std::uint64_t random_u64();
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <chrono>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -200,4 +200,4 @@ std::uint32_t QueueFile::floor() noexcept {
   return floor_;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

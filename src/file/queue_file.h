@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-namespace baton::internal {
+namespace baton::file {
 
 class QueueFile {
  public:
@@ -86,4 +86,4 @@ class QueueFile {
   bool sealed_ = false;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -1,10 +1,12 @@
 // The records of a queue file, 64 bytes each, as they lie in the mapped file.
 #pragma once
 
+#include "file/namespace.h"
+
 #include <atomic>
 #include <cstdint>
 
-namespace baton::internal {
+namespace baton::file {
 
 enum class RecordKind : std::uint8_t { header = 1, join = 2, seal = 3 };
 
@@ -71,4 +73,4 @@ inline bool set_flag(QueueRecord& record, RecordFlag flag) noexcept {
   return before;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -34,9 +34,9 @@ Liveness make_liveness(const StoreDir& store, const std::string& label, const Cl
 }
 
 // The mapping lives as long as anybody may ask.
-class FileSign final : public TicketSign {
+class Sign final : public TicketSign {
  public:
-  FileSign(std::shared_ptr<QueueFile> file, std::uint32_t index)
+  Sign(std::shared_ptr<QueueFile> file, std::uint32_t index)
       : file_(std::move(file)), record_(file_->record(index)) {}
   bool evicted() const noexcept override {
     // dead: somebody took us for dead (our liveness file was removed by hand), and goes on.
@@ -50,16 +50,14 @@ class FileSign final : public TicketSign {
 
 }  // namespace
 
-FileStore::FileStore(const std::string& path)
-    : directory(path), tokens(directory, current_boot()) {}
+Store::Store(const std::string& path) : directory(path), tokens(directory, current_boot()) {}
 
-FileSession::Lock::Lock(const FileSession& session, const LockName& n)
+Session::Lock::Lock(const Session& session, const LockName& n)
     : name(n),
       hash(hash_text(n.text())),
       queue(session.store_->directory, &session.store_->tokens, session.clients_, n) {}
 
-FileSession::FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store,
-                         const BackendOptions& options)
+Session::Session(ThreadLoop& loop, std::shared_ptr<Store> store, const BackendOptions& options)
     : loop_(loop),
       store_(std::move(store)),
       log_(options.log),
@@ -68,27 +66,27 @@ FileSession::FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store,
       clients_(store_->directory, liveness_.id()),
       client_watch_(loop, store_->directory, liveness_, options.log,
                     [this](ClientId client) { watches_.fire_client(client); }),
-      watches_(loop, [this](const Place& place) {
-        if (!clients_.is_own(place.client())) client_watch_.remove(place.client());
+      watches_(loop, [this](const QueuedTicket& ticket) {
+        if (!clients_.is_own(ticket.client())) client_watch_.remove(ticket.client());
         arm_idle_timer(kIdle);  // its lock may be idle now
       }) {
   loop_.add_fd(liveness_.bell(), [this] { on_bell(); });
   sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweepTime);
 }
 
-FileSession::~FileSession() {
+Session::~Session() {
   *alive_ = false;
   // The epoll of a fork is its parent's, too.
   if (fork_generation_ == fork_generation() && !closed_) loop_.remove_fd(liveness_.bell());
   watches_.clear();
 }
 
-FileSession::Lock* FileSession::known_lock(const LockName& name) {
+Session::Lock* Session::known_lock(const LockName& name) {
   const auto it = locks_.find(name.text());
   return it == locks_.end() ? nullptr : it->second.get();
 }
 
-FileSession::Lock& FileSession::lock(const LockName& name) {
+Session::Lock& Session::lock(const LockName& name) {
   if (closed_) throw Error(Errc::closed, "the session is closed");
   clients_.new_look();
   if (Lock* known = known_lock(name)) return *known;
@@ -101,7 +99,7 @@ FileSession::Lock& FileSession::lock(const LockName& name) {
 }
 
 // After each use: keeps the number of descriptors small, and tidies up what nobody uses.
-void FileSession::used(Lock& lock) {
+void Session::used(Lock& lock) {
   if (lock.open_at) {
     open_.splice(open_.begin(), open_, *lock.open_at);
   } else if (lock.queue.has_descriptors()) {
@@ -128,7 +126,7 @@ void FileSession::used(Lock& lock) {
 }
 
 // False: files of it are left that nobody else may be going to remove.
-bool FileSession::discard(Lock& lock) noexcept {
+bool Session::discard(Lock& lock) noexcept {
   bool tidy = false;
   try {
     lock.queue.remove_if_unused();
@@ -141,14 +139,14 @@ bool FileSession::discard(Lock& lock) noexcept {
   return tidy;
 }
 
-void FileSession::forget(Lock& lock) noexcept {
+void Session::forget(Lock& lock) noexcept {
   if (lock.open_at) open_.erase(*lock.open_at);
   const auto [begin, end] = by_hash_.equal_range(lock.hash);
   by_hash_.erase(std::find_if(begin, end, [&](const auto& e) { return e.second == &lock; }));
   locks_.erase(locks_.find(lock.name.text()));
 }
 
-void FileSession::arm_idle_timer(std::chrono::milliseconds delay) {
+void Session::arm_idle_timer(std::chrono::milliseconds delay) {
   if (idle_timer_armed_ || closed_) return;
   idle_timer_armed_ = true;
   loop_.at(loop_.now() + delay, [this, alive = alive_] {
@@ -156,7 +154,7 @@ void FileSession::arm_idle_timer(std::chrono::milliseconds delay) {
   });
 }
 
-void FileSession::discard_idle() {
+void Session::discard_idle() {
   idle_timer_armed_ = false;
   clients_.new_look();
   const Time now = loop_.now();
@@ -180,9 +178,9 @@ void FileSession::discard_idle() {
   if (more) arm_idle_timer(kIdle / 2);
 }
 
-Standing FileSession::standing(Lock& lock, Nonce nonce, const Place& place) {
+Standing Session::standing(Lock& lock, Nonce nonce, const QueuedTicket& ticket) {
   Standing standing;
-  const Place predecessor = lock.queue.ahead(place, standing.view.omitted_ahead);
+  const QueuedTicket predecessor = lock.queue.ahead(ticket, standing.view.omitted_ahead);
   auto& tickets = standing.view.tickets;
   tickets.reserve(2);
   if (predecessor) {
@@ -192,13 +190,13 @@ Standing FileSession::standing(Lock& lock, Nonce nonce, const Place& place) {
                        clients_.is_own(client) ? std::optional(Nonce{theirs}) : std::nullopt});
   }
   tickets.push_back(
-      {place.rank(), entry_id(clients_.own(), static_cast<std::uint64_t>(nonce)), nonce});
-  standing.token = place.rank();
-  standing.sign = std::make_shared<FileSign>(place.generation->file, place.index);
+      {ticket.rank(), entry_id(clients_.own(), static_cast<std::uint64_t>(nonce)), nonce});
+  standing.token = ticket.rank();
+  standing.sign = std::make_shared<Sign>(ticket.generation->file, ticket.index);
   return standing;
 }
 
-void FileSession::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   respond(std::move(answer), [&] {
     Lock& mine = lock(name);
     const auto key = static_cast<std::uint64_t>(nonce);
@@ -206,15 +204,15 @@ void FileSession::join(const LockName& name, Nonce nonce, Answer<Standing> answe
       return mine.queue.stands(it->second) ? standing(mine, nonce, it->second) : Standing{};
     }
     try {
-      const Place place = mine.queue.join(key);
+      const QueuedTicket ticket = mine.queue.join(key);
       try {
-        mine.tickets.emplace(key, place);
-        Standing result = standing(mine, nonce, place);
+        mine.tickets.emplace(key, ticket);
+        Standing result = standing(mine, nonce, ticket);
         used(mine);
         return result;
       } catch (...) {
         mine.tickets.erase(key);
-        take_out(mine, place);
+        take_out(mine, ticket);
         throw;
       }
     } catch (...) {
@@ -224,7 +222,7 @@ void FileSession::join(const LockName& name, Nonce nonce, Answer<Standing> answe
   });
 }
 
-void FileSession::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     Lock* mine = known_lock(name);
@@ -235,7 +233,7 @@ void FileSession::look(const LockName& name, Nonce nonce, Answer<Standing> answe
   });
 }
 
-void FileSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     Lock* mine = known_lock(name);
@@ -247,44 +245,44 @@ void FileSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer)
   });
 }
 
-WatchId FileSession::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
-                           WatchHandler handler) {
+WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
+                       WatchHandler handler) {
   if (closed_) return WatchId::none;  // answers nothing any more
   Lock& watched = lock(name);
-  Place place;
+  QueuedTicket queued;
   if (ticket.ours) {
     const auto it = watched.tickets.find(static_cast<std::uint64_t>(*ticket.ours));
-    if (it != watched.tickets.end()) place = it->second;
+    if (it != watched.tickets.end()) queued = it->second;
   } else {
-    place = watched.queue.find(ticket.rank);
-    if (place && entry_id(place.client(), place.record().nonce) != ticket.id) place = {};
+    queued = watched.queue.find(ticket.rank);
+    if (queued && entry_id(queued.client(), queued.record().nonce) != ticket.id) queued = {};
   }
-  if (place && !place.in_line()) place = {};
-  const WatchId id = watches_.add(watched.watches, place, std::move(handler));
-  if (place && !clients_.is_own(place.client())) client_watch_.add(place.client());
+  if (queued && !queued.in_line()) queued = {};
+  const WatchId id = watches_.add(watched.watches, queued, std::move(handler));
+  if (queued && !clients_.is_own(queued.client())) client_watch_.add(queued.client());
   return id;
 }
 
-void FileSession::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
+void Session::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     Lock* mine = known_lock(name);
     if (mine == nullptr) return Done{};
     const auto it = mine->tickets.find(static_cast<std::uint64_t>(nonce));
     if (it == mine->tickets.end()) return Done{};
-    const Place place = std::move(it->second);
+    const QueuedTicket ticket = std::move(it->second);
     mine->tickets.erase(it);
-    take_out(*mine, place);
+    take_out(*mine, ticket);
     used(*mine);
     return Done{};
   });
 }
 
 // The ticket is gone from here on, whatever fails after: others then find out by themselves.
-void FileSession::take_out(Lock& lock, const Place& place) {
-  set_flag(place.record(), RecordFlag::withdrawn);
+void Session::take_out(Lock& lock, const QueuedTicket& ticket) {
+  set_flag(ticket.record(), RecordFlag::withdrawn);
   try {
-    wake_behind(lock, place);
+    wake_behind(lock, ticket);
     lock.queue.prune();
   } catch (const std::exception& e) {
     log_(LogLevel::warning, "lock \"" + lock.name.text() + "\" in " + store_->directory.path() +
@@ -292,10 +290,10 @@ void FileSession::take_out(Lock& lock, const Place& place) {
   }
 }
 
-void FileSession::wake_behind(Lock& lock, const Place& gone) {
+void Session::wake_behind(Lock& lock, const QueuedTicket& gone) {
   watches_.fire_rank(lock.watches, gone.rank());
-  Place from = gone;
-  while (const Place next = lock.queue.behind(from)) {
+  QueuedTicket from = gone;
+  while (const QueuedTicket next = lock.queue.behind(from)) {
     const ClientId client = next.client();
     if (clients_.is_own(client)) {
       // What stands between is gone as well; its watcher may not have heard of that yet.
@@ -309,7 +307,7 @@ void FileSession::wake_behind(Lock& lock, const Place& gone) {
   }
 }
 
-void FileSession::on_bell() {
+void Session::on_bell() {
   std::vector<std::uint64_t> hashes(kBellBatch);
   hashes.resize(liveness_.drain_bell(hashes.data(), hashes.size()));
   // A small pipe (many FIFOs of one user) is full long before our batch is.
@@ -329,4 +327,4 @@ void FileSession::on_bell() {
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

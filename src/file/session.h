@@ -1,4 +1,4 @@
-// FileSession: the Session of the file store.
+// Session: the Session of the file store.
 #pragma once
 
 #include "common/seam/session.h"
@@ -16,20 +16,20 @@
 #include <string>
 #include <unordered_map>
 
-namespace baton::internal {
+namespace baton::file {
 
 // What all sessions of one backend share.
-struct FileStore {
-  explicit FileStore(const std::string& directory);  // throws Error
+struct Store {
+  explicit Store(const std::string& directory);  // throws Error
   StoreDir directory;
   TokenCounter tokens;
 };
 
-class FileSession final : public Session {
+class Session final : public internal::Session {
  public:
   // On the strand. Throws Error.
-  FileSession(ThreadLoop& loop, std::shared_ptr<FileStore> store, const BackendOptions& options);
-  ~FileSession() override;
+  Session(ThreadLoop& loop, std::shared_ptr<Store> store, const BackendOptions& options);
+  ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
   void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
@@ -51,11 +51,11 @@ class FileSession final : public Session {
  private:
   // One lock that we stand in line for, or did a moment ago.
   struct Lock {
-    Lock(const FileSession& session, const LockName& n);
+    Lock(const Session& session, const LockName& n);
     const LockName name;
     const std::uint64_t hash;
     LockQueue queue;
-    std::unordered_map<std::uint64_t, Place> tickets;  // ours, by nonce
+    std::unordered_map<std::uint64_t, QueuedTicket> tickets;  // ours, by nonce
     LockWatches watches;
     Time idle_since{};
     std::optional<std::list<Lock*>::iterator> open_at;  // its place in open_
@@ -72,15 +72,15 @@ class FileSession final : public Session {
   void discard_idle();
   void arm_idle_timer(std::chrono::milliseconds delay);
 
-  Standing standing(Lock& lock, Nonce nonce, const Place& place);
-  void take_out(Lock& lock, const Place& place);
-  void wake_behind(Lock& lock, const Place& gone);
+  Standing standing(Lock& lock, Nonce nonce, const QueuedTicket& ticket);
+  void take_out(Lock& lock, const QueuedTicket& ticket);
+  void wake_behind(Lock& lock, const QueuedTicket& gone);
   void on_bell();
   bool withdraw_all();
   void ring_all(Lock& lock);
 
   ThreadLoop& loop_;
-  const std::shared_ptr<FileStore> store_;
+  const std::shared_ptr<Store> store_;
   const std::function<void(LogLevel, std::string_view)> log_;
   const std::uint64_t fork_generation_;
   Liveness liveness_;
@@ -96,4 +96,4 @@ class FileSession final : public Session {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

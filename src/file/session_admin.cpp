@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -26,7 +26,7 @@ std::chrono::system_clock::time_point since_of(const QueueRecord& record) {
 
 }  // namespace
 
-void FileSession::peek(const LockName& name, Answer<bool> busy) {
+void Session::peek(const LockName& name, Answer<bool> busy) {
   respond(std::move(busy), [&] {
     Lock& there = lock(name);
     try {
@@ -40,7 +40,7 @@ void FileSession::peek(const LockName& name, Answer<bool> busy) {
   });
 }
 
-void FileSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     LockSnapshot snapshot;
@@ -48,15 +48,15 @@ void FileSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
     std::map<ClientId, std::string> labels;
     // A queue of its own: what we keep for our tickets is not disturbed.
     LockQueue queue(store_->directory, nullptr, clients_, name);
-    for (const Place& place : queue.line()) {
-      const ClientId client = place.client();
-      const QueueRecord& record = place.record();
+    for (const QueuedTicket& ticket : queue.line()) {
+      const ClientId client = ticket.client();
+      const QueueRecord& record = ticket.record();
       auto label = labels.find(client);
       if (label == labels.end()) label = labels.emplace(client, clients_.label(client)).first;
       Entry entry;
       entry.id = entry_id(client, record.nonce);
       entry.label = label->second.empty() ? "unknown" : label->second;
-      entry.token = place.rank();
+      entry.token = ticket.rank();
       entry.since = since_of(record);
       snapshot.entries.push_back(std::move(entry));
     }
@@ -64,7 +64,7 @@ void FileSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
   });
 }
 
-void FileSession::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
+void Session::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     std::vector<std::string> names;
@@ -79,20 +79,20 @@ void FileSession::list(std::string_view prefix, Answer<std::vector<std::string>>
   });
 }
 
-void FileSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   respond(std::move(answer), [&] {
     const auto key = parse_entry_id(entry_id);
     if (!key) return false;
     Lock& there = lock(name);
-    std::vector<Place> line;
+    std::vector<QueuedTicket> line;
     try {
       line = there.queue.line();
     } catch (...) {
       used(there);
       throw;
     }
-    const auto it = std::find_if(line.begin(), line.end(), [&](const Place& place) {
-      return place.client() == key->client && place.record().nonce == key->nonce;
+    const auto it = std::find_if(line.begin(), line.end(), [&](const QueuedTicket& ticket) {
+      return ticket.client() == key->client && ticket.record().nonce == key->nonce;
     });
     bool evicted = false;
     if (it != line.end()) {
@@ -106,7 +106,7 @@ void FileSession::evict(const LockName& name, std::string_view entry_id, Answer<
   });
 }
 
-void FileSession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
   respond(std::move(answer), [&] {
     const auto recorded = find_token_base(store_->directory);
     if (recorded || wanted == 0) return recorded.value_or(0);
@@ -122,7 +122,7 @@ void FileSession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> 
   });
 }
 
-SessionInfo FileSession::info() const {
+SessionInfo Session::info() const {
   SessionInfo info;
   info.backend = "file";
   info.endpoint = store_->directory.path();
@@ -133,21 +133,21 @@ SessionInfo FileSession::info() const {
 }
 
 // Ours are withdrawn already: one ring makes a client look after all its tickets of the lock.
-void FileSession::ring_all(Lock& lock) {
+void Session::ring_all(Lock& lock) {
   LockQueue queue(store_->directory, nullptr, clients_, lock.name);
   std::set<ClientId> others;
-  for (const Place& place : queue.line()) others.insert(place.client());
+  for (const QueuedTicket& ticket : queue.line()) others.insert(ticket.client());
   for (const ClientId client : others) clients_.ring(client, lock.hash);
 }
 
 // Everybody is told before anything is tidied up. False: files are left.
-bool FileSession::withdraw_all() {
+bool Session::withdraw_all() {
   clients_.new_look();
   std::vector<Lock*> locks;
   for (const auto& [name, lock] : locks_) {
     locks.push_back(lock.get());
-    for (const auto& [nonce, place] : lock->tickets) {
-      set_flag(place.record(), RecordFlag::withdrawn);
+    for (const auto& [nonce, ticket] : lock->tickets) {
+      set_flag(ticket.record(), RecordFlag::withdrawn);
     }
   }
   for (Lock* lock : locks) {
@@ -169,7 +169,7 @@ bool FileSession::withdraw_all() {
   return tidy;
 }
 
-void FileSession::close(Answer<Done> answer) {
+void Session::close(Answer<Done> answer) {
   respond(std::move(answer), [&] {
     if (closed_) return Done{};
     watches_.clear();
@@ -185,4 +185,4 @@ void FileSession::close(Answer<Done> answer) {
   });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -1,4 +1,4 @@
-// How FileSession answers: private to its two source files.
+// How Session answers: private to its two source files.
 #pragma once
 
 #include "file/session.h"
@@ -7,11 +7,11 @@
 #include <type_traits>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::file {
 
 // Does the work now and answers after the current step, unless the session is gone by then.
 template <class T, class F>
-void FileSession::respond(Answer<T> answer, F&& work) {
+void Session::respond(Answer<T> answer, F&& work) {
   Result<T> result = [&]() -> Result<T> {
     try {
       return work();
@@ -26,4 +26,4 @@ void FileSession::respond(Answer<T> answer, F&& work) {
   });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

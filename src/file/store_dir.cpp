@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -192,4 +192,4 @@ struct stat check_plain_file(int fd, const std::string& name) {
   return status;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace baton::internal {
+namespace baton::file {
 
 class StoreDir {
  public:
@@ -54,4 +54,4 @@ struct stat check_plain_file(int fd, const std::string& name);
 // The prefix of things in the making, which whoever sweeps may remove.
 inline constexpr std::string_view kUnfinished = ",new.";
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -130,4 +130,4 @@ void sweep(const StoreDir& store, Clients& clients, const Clock& clock, Time dea
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

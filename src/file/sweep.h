@@ -10,7 +10,7 @@
 #include <functional>
 #include <string_view>
 
-namespace baton::internal {
+namespace baton::file {
 
 // Calls visit for the name of each lock that has a directory and begins with prefix, in no order,
 // until it returns false. Returns whether it saw them all. Throws Error.
@@ -25,4 +25,4 @@ inline constexpr std::chrono::milliseconds kSweepTime{50};  // for one sweep
 // deadline; what is left is the next one's. Never throws: a sweep is a courtesy.
 void sweep(const StoreDir& store, Clients& clients, const Clock& clock, Time deadline) noexcept;
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <string>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 constexpr const char* kBaseFile = "token_base";
@@ -61,4 +61,4 @@ void record_token_base(const StoreDir& store, std::uint64_t base) {
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -13,7 +13,7 @@
 #include <ctime>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
 namespace {
 
@@ -229,4 +229,4 @@ void TokenCounter::confirm(std::uint64_t limit) {
   raise_to(page_->confirmed, wanted);
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace baton::internal {
+namespace baton::file {
 
 // The contents of tokens.<boot>, mapped by every client. Within a boot `next` in the page cache is
 // the truth; what a power cut leaves of it is some older page, so tokens are handed out only below
@@ -70,4 +70,4 @@ class TokenCounter {
 // The boot we are in, as 16 hex digits. Throws Error without /proc.
 std::string current_boot();
 
-}  // namespace baton::internal
+}  // namespace baton::file

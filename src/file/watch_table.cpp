@@ -2,16 +2,16 @@
 
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 
-WatchId WatchTable::add(LockWatches& lock, Place place, WatchHandler handler) {
+WatchId WatchTable::add(LockWatches& lock, QueuedTicket ticket, WatchHandler handler) {
   const WatchId id{next_++};
   Watch& watch = watches_[id];
   watch.handler = std::move(handler);
   watch.lock = &lock;
-  watch.at = lock.emplace(place ? place.rank() : 0, id);
-  watch.place = std::move(place);
-  if (!watch.place) fire(id);
+  watch.at = lock.emplace(ticket ? ticket.rank() : 0, id);
+  watch.ticket = std::move(ticket);
+  if (!watch.ticket) fire(id);
   return id;
 }
 
@@ -28,7 +28,7 @@ void WatchTable::detach(Watch& watch) {
   watch.lock->erase(watch.at);
   watch.lock = nullptr;
   // Moved out first: on_over_ may come back to us.
-  if (const Place place = std::exchange(watch.place, {})) on_over_(place);
+  if (const QueuedTicket ticket = std::exchange(watch.ticket, {})) on_over_(ticket);
 }
 
 void WatchTable::fire(WatchId id) {
@@ -57,23 +57,23 @@ void WatchTable::fire_rank(LockWatches& lock, std::uint64_t rank) {
 void WatchTable::fire_gone(LockWatches& lock) {
   for (auto it = lock.begin(); it != lock.end();) {
     const WatchId id = (it++)->second;
-    const Place& place = watches_.at(id).place;
-    if (!place || !place.in_line()) fire(id);
+    const QueuedTicket& ticket = watches_.at(id).ticket;
+    if (!ticket || !ticket.in_line()) fire(id);
   }
 }
 
 void WatchTable::fire_gone_between(LockWatches& lock, std::uint64_t from, std::uint64_t to) {
   for (auto it = lock.lower_bound(from); it != lock.end() && it->first < to;) {
     const WatchId id = (it++)->second;
-    const Place& place = watches_.at(id).place;
-    if (!place || !place.in_line()) fire(id);
+    const QueuedTicket& ticket = watches_.at(id).ticket;
+    if (!ticket || !ticket.in_line()) fire(id);
   }
 }
 
 void WatchTable::fire_client(ClientId client) {
   std::vector<WatchId> ids;
   for (const auto& [id, watch] : watches_) {
-    if (watch.place && watch.place.client() == client) ids.push_back(id);
+    if (watch.ticket && watch.ticket.client() == client) ids.push_back(id);
   }
   for (const WatchId id : ids) fire(id);
 }
@@ -85,4 +85,4 @@ void WatchTable::clear() {
   watches_.clear();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::file

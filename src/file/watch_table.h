@@ -11,7 +11,7 @@
 #include <memory>
 #include <unordered_map>
 
-namespace baton::internal {
+namespace baton::file {
 
 // The watches of one lock, by the rank of the watched ticket.
 using LockWatches = std::multimap<std::uint64_t, WatchId>;
@@ -19,12 +19,12 @@ using LockWatches = std::multimap<std::uint64_t, WatchId>;
 class WatchTable {
  public:
   // on_over: a watch of that place is over, fired or removed.
-  WatchTable(Loop& loop, std::function<void(const Place&)> on_over)
+  WatchTable(Loop& loop, std::function<void(const QueuedTicket&)> on_over)
       : loop_(loop), on_over_(std::move(on_over)) {}
   ~WatchTable() { *alive_ = false; }
 
   // Without a place it fires at once, that is: after the current step.
-  WatchId add(LockWatches& lock, Place place, WatchHandler handler);
+  WatchId add(LockWatches& lock, QueuedTicket ticket, WatchHandler handler);
   void remove(WatchId id);
 
   // Handlers run after the current step, each once, and not if removed before.
@@ -38,7 +38,7 @@ class WatchTable {
   struct Watch {
     LockWatches* lock = nullptr;  // null: fired, to be delivered
     LockWatches::iterator at;
-    Place place;
+    QueuedTicket ticket;
     WatchHandler handler;
   };
   void fire(WatchId id);
@@ -46,10 +46,10 @@ class WatchTable {
   void detach(Watch& watch);
 
   Loop& loop_;
-  std::function<void(const Place&)> on_over_;
+  std::function<void(const QueuedTicket&)> on_over_;
   std::unordered_map<WatchId, Watch> watches_;
   std::uint64_t next_ = 1;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -1,14 +1,16 @@
 // The memory store: queues inside this process, shared by name.
 #pragma once
 
+#include "memory/namespace.h"
+
 #include "common/seam/session.h"
 
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::memory {
 
-Result<std::unique_ptr<Backend>> make_memory_backend(const std::string& name,
-                                                     const BackendOptions& options);
+Result<std::unique_ptr<internal::Backend>> make_backend(const std::string& name,
+                                                        const BackendOptions& options);
 
-}  // namespace baton::internal
+}  // namespace baton::memory

@@ -8,46 +8,46 @@
 #include <optional>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::memory {
 
 using std::chrono::milliseconds;
 
 // The store's line to the session; cut when the session goes.
-class MemorySession::Peer final : public MemoryPeer {
+class Session::Peer final : public SessionPeer {
  public:
-  explicit Peer(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  explicit Peer(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
 
   void watch_fired(WatchId id) override {
-    send([id](MemorySession& s) { s.watch_fired(id); });
+    send([id](Session& s) { s.watch_fired(id); });
   }
   void session_over() override {
-    send([](MemorySession& s) { s.over("the store ended the session"); });
+    send([](Session& s) { s.over("the store ended the session"); });
   }
   void cut() {
     const std::lock_guard guard(mutex_);
-    wire_ = nullptr;
+    transport_ = nullptr;
     *session_ = nullptr;
   }
   // On the strand.
-  void attach(MemorySession* session) { *session_ = session; }
+  void attach(Session* session) { *session_ = session; }
 
  private:
   template <class F>
   void send(F f) {
     const std::lock_guard guard(mutex_);
-    if (wire_ == nullptr) return;
-    wire_->news([session = session_, f] {
+    if (transport_ == nullptr) return;
+    transport_->news([session = session_, f] {
       if (*session != nullptr) f(**session);
     });
   }
   std::mutex mutex_;  // the store calls from any thread; cut() comes from the strand
-  std::shared_ptr<Wire> wire_;
+  std::shared_ptr<Transport> transport_;
   // Read and written on the strand alone.
-  std::shared_ptr<MemorySession*> session_ = std::make_shared<MemorySession*>(nullptr);
+  std::shared_ptr<Session*> session_ = std::make_shared<Session*>(nullptr);
 };
 
-void MemorySession::open(const MemorySessionParts& parts, SessionListener& listener,
-                         Answer<std::unique_ptr<Session>> answer) {
+void Session::open(const SessionParts& parts, SessionListener& listener,
+                   Answer<std::unique_ptr<internal::Session>> answer) {
   // An open whose answer is lost leaves a session at the store; its line must not lead to us.
   struct Unattached {
     ~Unattached() {
@@ -55,14 +55,14 @@ void MemorySession::open(const MemorySessionParts& parts, SessionListener& liste
     }
     std::shared_ptr<Peer> peer;
   };
-  auto peer = std::make_shared<Peer>(parts.wire);
+  auto peer = std::make_shared<Peer>(parts.transport);
   auto unattached = std::make_shared<Unattached>();
   unattached->peer = peer;
   const Time sent = parts.loop->now();
-  auto shared = std::make_shared<Answer<std::unique_ptr<Session>>>(std::move(answer));
+  auto shared = std::make_shared<Answer<std::unique_ptr<internal::Session>>>(std::move(answer));
   auto timer = std::make_shared<TimerId>(TimerId::none);
   Loop* const loop = parts.loop;
-  if (parts.wire->lossy()) {
+  if (parts.transport->lossy()) {
     *timer = loop->at(sent + parts.timeout / 3, [shared] {
       if (*shared) {
         std::exchange(*shared,
@@ -70,25 +70,25 @@ void MemorySession::open(const MemorySessionParts& parts, SessionListener& liste
       }
     });
   }
-  const auto wire = parts.wire;
-  wire->request(Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, wire,
-                                loop] {
+  const auto transport = parts.transport;
+  transport->request(Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer,
+                                     transport, loop] {
     const auto id =
         parts.store->open(parts.client, parts.label, parts.timeout, peer, parts.store_clock->now());
-    wire->answer(Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, loop,
-                                 id] {
-      loop->cancel(*timer);
-      if (!*shared) return;  // too late: the session at the store dies of neglect
-      std::unique_ptr<MemorySession> session(new MemorySession(parts, listener, id, peer, sent));
-      peer->attach(session.get());
-      unattached->peer = nullptr;
-      std::exchange(*shared, nullptr)(std::unique_ptr<Session>(std::move(session)));
-    });
+    transport->answer(
+        Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, loop, id] {
+          loop->cancel(*timer);
+          if (!*shared) return;  // too late: the session at the store dies of neglect
+          std::unique_ptr<Session> session(new Session(parts, listener, id, peer, sent));
+          peer->attach(session.get());
+          unattached->peer = nullptr;
+          std::exchange(*shared, nullptr)(std::unique_ptr<internal::Session>(std::move(session)));
+        });
   });
 }
 
-MemorySession::MemorySession(MemorySessionParts parts, SessionListener& listener,
-                             MemorySessionId id, std::shared_ptr<Peer> peer, Time sent)
+Session::Session(SessionParts parts, SessionListener& listener, SessionId id,
+                 std::shared_ptr<Peer> peer, Time sent)
     : parts_(std::move(parts)),
       listener_(listener),
       id_(id),
@@ -101,7 +101,7 @@ MemorySession::MemorySession(MemorySessionParts parts, SessionListener& listener
   beat_timer_ = parts_.loop->at(sent + parts_.timeout / 3, [this] { beat(); });
 }
 
-MemorySession::~MemorySession() {
+Session::~Session() {
   *alive_ = false;
   peer_->cut();
   drop_questions();
@@ -112,19 +112,20 @@ MemorySession::~MemorySession() {
 
 // ---- the lease
 
-void MemorySession::beat() {
+void Session::beat() {
   const Time sent = parts_.loop->now();
   // One at a time matters to ZooKeeper; here an answer that is missing is asked for again.
   beat_timer_ = parts_.loop->at(sent + parts_.timeout / 6, [this] { beat(); });
-  parts_.wire->request(Traffic::heartbeat, [this, alive = alive_, parts = parts_, id = id_, sent] {
-    const bool there = parts.store->heartbeat(id, parts.store_clock->now());
-    parts.wire->answer(Traffic::heartbeat, [this, alive, sent, there] {
-      if (*alive) beat_answered(sent, there);
-    });
-  });
+  parts_.transport->request(
+      Traffic::heartbeat, [this, alive = alive_, parts = parts_, id = id_, sent] {
+        const bool there = parts.store->heartbeat(id, parts.store_clock->now());
+        parts.transport->answer(Traffic::heartbeat, [this, alive, sent, there] {
+          if (*alive) beat_answered(sent, there);
+        });
+      });
 }
 
-void MemorySession::beat_answered(Time sent, bool there) {
+void Session::beat_answered(Time sent, bool there) {
   if (!there) {
     over("the store does not know the session any more");
     return;
@@ -139,7 +140,7 @@ void MemorySession::beat_answered(Time sent, bool there) {
   if (was_suspect) listener_.session_resumed();  // news may have been lost meanwhile
 }
 
-void MemorySession::renew(Time sent, Time now) {
+void Session::renew(Time sent, Time now) {
   if (now >= lease_->deadline() && !mutant(Mutant::revive_lost)) {
     // It ran out: what was held under it is lost and stays so. A new one begins.
     lease_->end();
@@ -149,7 +150,7 @@ void MemorySession::renew(Time sent, Time now) {
   lease_->extend(from + parts_.timeout / 2, lease_deadline(from, parts_.timeout));
 }
 
-void MemorySession::over(const std::string& detail) {
+void Session::over(const std::string& detail) {
   if (std::exchange(ended_, true)) return;
   *alive_ = false;
   alive_ = std::make_shared<bool>(false);
@@ -159,7 +160,7 @@ void MemorySession::over(const std::string& detail) {
   listener_.session_ended(Errc::session_expired, detail);
 }
 
-void MemorySession::drop_questions() {
+void Session::drop_questions() {
   for (const auto& [question, asked] : questions_) parts_.loop->cancel(asked.timer);
   questions_.clear();
 }
@@ -176,121 +177,115 @@ Result<Standing> without_sign(Result<Standing> standing, bool remote) {
 // Questions under way belong to the session: what is left of them goes with it, so that whoever
 // waits is not kept by a timer.
 template <class T, class F>
-void MemorySession::ask(Traffic kind, F at_store, Answer<T> answer) {
+void Session::ask(Traffic kind, F at_store, Answer<T> answer) {
   const std::uint64_t question = next_question_++;
   Question& asked = questions_[question];
   asked.answer = std::make_shared<Answer<T>>(std::move(answer));
-  if (parts_.wire->lossy()) {
+  if (parts_.transport->lossy()) {
     asked.timer = parts_.loop->at(parts_.loop->now() + parts_.timeout / 6, [this, question] {
       finish<T>(question, Error(Errc::connection_failed, "the store did not answer in time"));
     });
   }
-  parts_.wire->request(kind, [this, kind, alive = alive_, wire = parts_.wire, store = parts_.store,
-                              id = id_, at_store = std::move(at_store), question] {
-    auto result = std::make_shared<Result<T>>(at_store(*store, id));
-    wire->answer(kind, [this, alive, question, result] {
-      if (!*alive) return;
-      if (!*result && result->error().errc() == Errc::session_expired) {
-        over(result->error().what());
-      } else {
-        finish<T>(question, std::move(*result));
-      }
-    });
-  });
+  parts_.transport->request(
+      kind, [this, kind, alive = alive_, transport = parts_.transport, store = parts_.store,
+             id = id_, at_store = std::move(at_store), question] {
+        auto result = std::make_shared<Result<T>>(at_store(*store, id));
+        transport->answer(kind, [this, alive, question, result] {
+          if (!*alive) return;
+          if (!*result && result->error().errc() == Errc::session_expired) {
+            over(result->error().what());
+          } else {
+            finish<T>(question, std::move(*result));
+          }
+        });
+      });
 }
 
 // Answered once: what comes later, or twice, finds no question.
 template <class T>
-void MemorySession::finish(std::uint64_t question, Result<T> result) {
+void Session::finish(std::uint64_t question, Result<T> result) {
   auto asked = questions_.extract(question);
   if (asked.empty()) return;
   parts_.loop->cancel(asked.mapped().timer);
   (*std::static_pointer_cast<Answer<T>>(asked.mapped().answer))(std::move(result));
 }
 
-void MemorySession::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   ask<Standing>(
       Traffic::join,
-      [name, nonce, remote = parts_.remote](MemoryStore& store, MemorySessionId id) {
+      [name, nonce, remote = parts_.remote](Store& store, SessionId id) {
         return without_sign(store.join(id, name, nonce), remote);
       },
       std::move(answer));
 }
 
-void MemorySession::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   ask<Standing>(
       Traffic::look,
-      [name, nonce, remote = parts_.remote](MemoryStore& store, MemorySessionId id) {
+      [name, nonce, remote = parts_.remote](Store& store, SessionId id) {
         return without_sign(store.look(id, name, nonce), remote);
       },
       std::move(answer));
 }
 
-void MemorySession::peek(const LockName& name, Answer<bool> busy) {
+void Session::peek(const LockName& name, Answer<bool> busy) {
   ask<bool>(
-      Traffic::peek,
-      [name](MemoryStore& store, MemorySessionId id) { return store.peek(id, name); },
+      Traffic::peek, [name](Store& store, SessionId id) { return store.peek(id, name); },
       std::move(busy));
 }
 
-void MemorySession::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
+void Session::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
   ask<Done>(
       Traffic::withdraw,
-      [name, nonce](MemoryStore& store, MemorySessionId id) {
-        return store.withdraw(id, name, nonce);
-      },
+      [name, nonce](Store& store, SessionId id) { return store.withdraw(id, name, nonce); },
       std::move(answer));
 }
 
-void MemorySession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
   ask<bool>(
       Traffic::verify,
-      [name, nonce](MemoryStore& store, MemorySessionId id) {
-        return store.verify(id, name, nonce);
-      },
+      [name, nonce](Store& store, SessionId id) { return store.verify(id, name, nonce); },
       std::move(answer));
 }
 
-void MemorySession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
   ask<LockSnapshot>(
       Traffic::operators,
-      [name](MemoryStore& store, MemorySessionId) {
-        return Result<LockSnapshot>(store.inspect(name));
-      },
+      [name](Store& store, SessionId) { return Result<LockSnapshot>(store.inspect(name)); },
       std::move(answer));
 }
 
-void MemorySession::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
+void Session::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
   ask<std::vector<std::string>>(
       Traffic::operators,
-      [begins = std::string(prefix)](MemoryStore& store, MemorySessionId) {
+      [begins = std::string(prefix)](Store& store, SessionId) {
         return Result<std::vector<std::string>>(store.list(begins));
       },
       std::move(answer));
 }
 
-void MemorySession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   ask<bool>(
       Traffic::operators,
-      [name, entry = std::string(entry_id)](MemoryStore& store, MemorySessionId) {
+      [name, entry = std::string(entry_id)](Store& store, SessionId) {
         return Result<bool>(store.evict(name, entry));
       },
       std::move(answer));
 }
 
 // Not over the wire: a part of opening, which has just been there and back.
-void MemorySession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
   parts_.loop->defer([alive = alive_, answer = std::move(answer),
                       base = parts_.store->settle_token_base(wanted)]() mutable {
     if (*alive) answer(std::move(base));
   });
 }
 
-void MemorySession::close(Answer<Done> answer) {
+void Session::close(Answer<Done> answer) {
   parts_.loop->cancel(beat_timer_);
   ask<Done>(
       Traffic::operators,
-      [](MemoryStore& store, MemorySessionId id) {
+      [](Store& store, SessionId id) {
         store.close(id);
         return Result<Done>(Done{});
       },
@@ -299,30 +294,30 @@ void MemorySession::close(Answer<Done> answer) {
 
 // ---- watches
 
-WatchId MemorySession::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
-                             WatchHandler handler) {
+WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
+                       WatchHandler handler) {
   const WatchId id{next_watch_++};
   watches_.emplace(id, std::move(handler));
-  parts_.wire->request(Traffic::watch,
-                       [store = parts_.store, session = id_, name, rank = ticket.rank, id] {
-                         store->watch(session, name, rank, id);
-                       });
+  parts_.transport->request(Traffic::watch,
+                            [store = parts_.store, session = id_, name, rank = ticket.rank, id] {
+                              store->watch(session, name, rank, id);
+                            });
   return id;
 }
 
-void MemorySession::unwatch(WatchId id) {
+void Session::unwatch(WatchId id) {
   if (watches_.erase(id) == 0) return;
-  parts_.wire->request(Traffic::watch,
-                       [store = parts_.store, session = id_, id] { store->unwatch(session, id); });
+  parts_.transport->request(
+      Traffic::watch, [store = parts_.store, session = id_, id] { store->unwatch(session, id); });
 }
 
-void MemorySession::watch_fired(WatchId id) {
+void Session::watch_fired(WatchId id) {
   auto watch = watches_.extract(id);
   // Always "look": this store gives no order between events of two tickets.
   if (!watch.empty()) watch.mapped()(WatchEvent::look);
 }
 
-SessionInfo MemorySession::info() const {
+SessionInfo Session::info() const {
   SessionInfo info;
   info.backend = "memory";
   info.endpoint = parts_.endpoint;
@@ -331,10 +326,10 @@ SessionInfo MemorySession::info() const {
   return info;
 }
 
-milliseconds MemorySession::backstop() const {
+milliseconds Session::backstop() const {
   using std::chrono::seconds;
   if (!parts_.store->leases()) return seconds(30);  // nothing gets lost inside one process
   return std::clamp(parts_.timeout / 2, milliseconds(seconds(1)), milliseconds(seconds(30)));
 }
 
-}  // namespace baton::internal
+}  // namespace baton::memory

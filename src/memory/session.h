@@ -1,9 +1,9 @@
-// MemorySession: the seam over a MemoryStore, through a Wire.
+// Session: the seam over a Store, through a Transport.
 #pragma once
 
 #include "common/seam/session.h"
 #include "memory/store.h"
-#include "memory/wire.h"
+#include "memory/transport.h"
 
 #include <chrono>
 #include <cstdint>
@@ -13,11 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::memory {
 
-struct MemorySessionParts {
-  std::shared_ptr<MemoryStore> store;
-  std::shared_ptr<Wire> wire;
+struct SessionParts {
+  std::shared_ptr<Store> store;
+  std::shared_ptr<Transport> transport;
   Loop* loop;
   const Clock* store_clock;  // the store's own; may run at another rate than the loop's
   std::uint64_t client;      // same for all sessions of a client
@@ -27,12 +27,12 @@ struct MemorySessionParts {
   bool remote = false;  // as if on another machine: evictions are not seen without being told
 };
 
-class MemorySession final : public Session {
+class Session final : public internal::Session {
  public:
   // Opens it at the store and answers with it.
-  static void open(const MemorySessionParts& parts, SessionListener& listener,
-                   Answer<std::unique_ptr<Session>> answer);
-  ~MemorySession() override;
+  static void open(const SessionParts& parts, SessionListener& listener,
+                   Answer<std::unique_ptr<internal::Session>> answer);
+  ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
   void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
@@ -53,8 +53,8 @@ class MemorySession final : public Session {
 
  private:
   class Peer;
-  MemorySession(MemorySessionParts parts, SessionListener& listener, MemorySessionId id,
-                std::shared_ptr<Peer> peer, Time sent);
+  Session(SessionParts parts, SessionListener& listener, SessionId id, std::shared_ptr<Peer> peer,
+          Time sent);
 
   struct Question {
     std::shared_ptr<void> answer;  // an Answer<T>
@@ -71,9 +71,9 @@ class MemorySession final : public Session {
   void over(const std::string& detail);
   void watch_fired(WatchId id);
 
-  const MemorySessionParts parts_;
+  const SessionParts parts_;
   SessionListener& listener_;
-  const MemorySessionId id_;
+  const SessionId id_;
   std::shared_ptr<Peer> peer_;
   std::shared_ptr<LeaseView> lease_;
   std::shared_ptr<bool> alive_;  // answers check it: none after our end
@@ -86,4 +86,4 @@ class MemorySession final : public Session {
   std::unordered_map<WatchId, WatchHandler> watches_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::memory

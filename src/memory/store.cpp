@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::memory {
 
 namespace {
 constexpr std::size_t kMostCounted = 1024;      // "how many are ahead" is for messages
@@ -16,12 +16,12 @@ constexpr std::size_t kMostWithdrawn = 10'000;  // far more than can be under wa
 Error over() { return {Errc::session_expired, "the store has ended this session"}; }
 }  // namespace
 
-std::string MemoryStore::entry_id(const Place& place) {
-  return std::to_string(static_cast<std::uint64_t>(place.session)) + "-" +
-         std::to_string(static_cast<std::uint64_t>(place.nonce));
+std::string Store::entry_id(const StoredTicket& ticket) {
+  return std::to_string(static_cast<std::uint64_t>(ticket.session)) + "-" +
+         std::to_string(static_cast<std::uint64_t>(ticket.nonce));
 }
 
-void MemoryStore::deliver(const News& news) {
+void Store::deliver(const News& news) {
   for (const auto& [peer, watch] : news) {
     if (watch == WatchId::none) {
       peer->session_over();
@@ -33,18 +33,17 @@ void MemoryStore::deliver(const News& news) {
 
 // ---- sessions
 
-MemorySessionId MemoryStore::open(std::uint64_t client, std::string label,
-                                  std::chrono::milliseconds timeout,
-                                  std::shared_ptr<MemoryPeer> peer, Time now) {
+SessionId Store::open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
+                      std::shared_ptr<SessionPeer> peer, Time now) {
   const std::lock_guard guard(mutex_);
-  const MemorySessionId id{next_session_++};
+  const SessionId id{next_session_++};
   const Time expires = leases_ ? saturating_add_ms(now, timeout) : kNever;
   sessions_.emplace(
       id, SessionRecord{client, std::move(label), timeout, std::move(peer), expires, {}, {}, {}});
   return id;
 }
 
-bool MemoryStore::heartbeat(MemorySessionId session, Time now) {
+bool Store::heartbeat(SessionId session, Time now) {
   const std::lock_guard guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return false;
@@ -52,13 +51,13 @@ bool MemoryStore::heartbeat(MemorySessionId session, Time now) {
   return true;
 }
 
-void MemoryStore::end(MemorySessionId session, News& news) {
+void Store::end(SessionId session, News& news) {
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
   SessionRecord& record = found->second;
   while (!record.watches.empty()) {
-    const auto& [id, place] = *record.watches.begin();
-    const auto watchers = watchers_.find(place);
+    const auto& [id, ticket] = *record.watches.begin();
+    const auto watchers = watchers_.find(ticket);
     if (watchers != watchers_.end()) {
       watchers->second.erase({session, id});
       if (watchers->second.empty()) watchers_.erase(watchers);
@@ -72,7 +71,7 @@ void MemoryStore::end(MemorySessionId session, News& news) {
   sessions_.erase(found);
 }
 
-void MemoryStore::close(MemorySessionId session) {
+void Store::close(SessionId session) {
   News news;
   {
     const std::lock_guard guard(mutex_);
@@ -81,7 +80,7 @@ void MemoryStore::close(MemorySessionId session) {
   deliver(news);
 }
 
-void MemoryStore::expire(Time now) {
+void Store::expire(Time now) {
   News news;
   {
     const std::lock_guard guard(mutex_);
@@ -96,9 +95,9 @@ void MemoryStore::expire(Time now) {
   deliver(news);
 }
 
-void MemoryStore::expire_all() { expire(kNever); }
+void Store::expire_all() { expire(kNever); }
 
-void MemoryStore::end_session(MemorySessionId session) {
+void Store::end_session(SessionId session) {
   News news;
   {
     const std::lock_guard guard(mutex_);
@@ -111,7 +110,7 @@ void MemoryStore::end_session(MemorySessionId session) {
   deliver(news);
 }
 
-Time MemoryStore::next_expiry() const {
+Time Store::next_expiry() const {
   const std::lock_guard guard(mutex_);
   Time next = kNever;
   for (const auto& [id, record] : sessions_) next = std::min(next, record.expires);
@@ -120,9 +119,8 @@ Time MemoryStore::next_expiry() const {
 
 // ---- queues
 
-Standing MemoryStore::standing(const Queue& queue, const LockName& name,
-                               const SessionRecord& session, MemorySessionId id,
-                               Nonce nonce) const {
+Standing Store::standing(const Queue& queue, const LockName& name, const SessionRecord& session,
+                         SessionId id, Nonce nonce) const {
   Standing result;
   const auto mine = session.tickets.find({name, nonce});
   auto rank = mine == session.tickets.end() ? 0 : mine->second;
@@ -131,23 +129,23 @@ Standing MemoryStore::standing(const Queue& queue, const LockName& name,
       if (p.client == session.client && p.nonce == nonce) rank = r;
     }
   }
-  const auto place = queue.find(rank);
-  if (place == queue.end()) return result;
-  result.token = place->second.token;
-  result.sign = place->second.sign;
-  if (place != queue.begin()) {
-    const auto before = std::prev(place);
+  const auto ticket = queue.find(rank);
+  if (ticket == queue.end()) return result;
+  result.token = ticket->second.token;
+  result.sign = ticket->second.sign;
+  if (ticket != queue.begin()) {
+    const auto before = std::prev(ticket);
     auto ours = before->second.session == id ? std::optional(before->second.nonce) : std::nullopt;
     result.view.tickets.push_back({before->first, entry_id(before->second), ours});
     for (auto it = before; it != queue.begin() && result.view.omitted_ahead < kMostCounted; --it) {
       ++result.view.omitted_ahead;
     }
   }
-  result.view.tickets.push_back({place->first, entry_id(place->second), nonce});
+  result.view.tickets.push_back({ticket->first, entry_id(ticket->second), nonce});
   return result;
 }
 
-Result<Standing> MemoryStore::join(MemorySessionId session, const LockName& name, Nonce nonce) {
+Result<Standing> Store::join(SessionId session, const LockName& name, Nonce nonce) {
   const std::lock_guard guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
@@ -165,14 +163,14 @@ Result<Standing> MemoryStore::join(MemorySessionId session, const LockName& name
   if (!there) {
     const auto rank = ++revision_;
     const auto token = mutant(Mutant::token_is_position) ? queue.size() + 1 : rank;
-    queue.emplace(rank, Place{session, record.client, nonce, token,
-                              std::chrono::system_clock::now(), std::make_shared<Sign>()});
+    queue.emplace(rank, StoredTicket{session, record.client, nonce, token,
+                                     std::chrono::system_clock::now(), std::make_shared<Sign>()});
     record.tickets.emplace(std::pair(name, nonce), rank);
   }
   return standing(queue, name, record, session, nonce);
 }
 
-Result<Standing> MemoryStore::look(MemorySessionId session, const LockName& name, Nonce nonce) {
+Result<Standing> Store::look(SessionId session, const LockName& name, Nonce nonce) {
   const std::lock_guard guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
@@ -181,13 +179,13 @@ Result<Standing> MemoryStore::look(MemorySessionId session, const LockName& name
   return standing(queue->second, name, found->second, session, nonce);
 }
 
-Result<bool> MemoryStore::peek(MemorySessionId session, const LockName& name) {
+Result<bool> Store::peek(SessionId session, const LockName& name) {
   const std::lock_guard guard(mutex_);
   if (!sessions_.contains(session)) return over();
   return queues_.contains(name);
 }
 
-Result<bool> MemoryStore::verify(MemorySessionId session, const LockName& name, Nonce nonce) {
+Result<bool> Store::verify(SessionId session, const LockName& name, Nonce nonce) {
   const std::lock_guard guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
@@ -196,12 +194,12 @@ Result<bool> MemoryStore::verify(MemorySessionId session, const LockName& name, 
   return queues_.at(name).begin()->first == mine->second;
 }
 
-void MemoryStore::remove(const LockName& name, std::uint64_t rank, News& news) {
+void Store::remove(const LockName& name, std::uint64_t rank, News& news) {
   const auto queue = queues_.find(name);
-  const auto place = queue->second.find(rank);
-  const auto owner = sessions_.find(place->second.session);
-  if (owner != sessions_.end()) owner->second.tickets.erase({name, place->second.nonce});
-  queue->second.erase(place);
+  const auto ticket = queue->second.find(rank);
+  const auto owner = sessions_.find(ticket->second.session);
+  if (owner != sessions_.end()) owner->second.tickets.erase({name, ticket->second.nonce});
+  queue->second.erase(ticket);
   if (queue->second.empty()) queues_.erase(queue);
   auto watchers = watchers_.extract({name, rank});
   if (watchers.empty()) return;
@@ -212,7 +210,7 @@ void MemoryStore::remove(const LockName& name, std::uint64_t rank, News& news) {
   }
 }
 
-Result<Done> MemoryStore::withdraw(MemorySessionId session, const LockName& name, Nonce nonce) {
+Result<Done> Store::withdraw(SessionId session, const LockName& name, Nonce nonce) {
   News news;
   {
     const std::lock_guard guard(mutex_);
@@ -230,8 +228,7 @@ Result<Done> MemoryStore::withdraw(MemorySessionId session, const LockName& name
   return Done{};
 }
 
-void MemoryStore::watch(MemorySessionId session, const LockName& name, std::uint64_t rank,
-                        WatchId id) {
+void Store::watch(SessionId session, const LockName& name, std::uint64_t rank, WatchId id) {
   News news;
   {
     const std::lock_guard guard(mutex_);
@@ -249,7 +246,7 @@ void MemoryStore::watch(MemorySessionId session, const LockName& name, std::uint
   deliver(news);
 }
 
-void MemoryStore::unwatch(MemorySessionId session, WatchId id) {
+void Store::unwatch(SessionId session, WatchId id) {
   const std::lock_guard guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
@@ -263,19 +260,19 @@ void MemoryStore::unwatch(MemorySessionId session, WatchId id) {
 
 // ---- operators
 
-LockSnapshot MemoryStore::inspect(const LockName& name) const {
+LockSnapshot Store::inspect(const LockName& name) const {
   const std::lock_guard guard(mutex_);
   LockSnapshot snapshot{name.text(), {}};
   const auto queue = queues_.find(name);
   if (queue == queues_.end()) return snapshot;
-  for (const auto& [rank, place] : queue->second) {
+  for (const auto& [rank, ticket] : queue->second) {
     snapshot.entries.push_back(
-        {entry_id(place), sessions_.at(place.session).label, place.token, place.since});
+        {entry_id(ticket), sessions_.at(ticket.session).label, ticket.token, ticket.since});
   }
   return snapshot;
 }
 
-std::vector<std::string> MemoryStore::list(std::string_view prefix) const {
+std::vector<std::string> Store::list(std::string_view prefix) const {
   const std::lock_guard guard(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, queue] : queues_) {
@@ -284,23 +281,23 @@ std::vector<std::string> MemoryStore::list(std::string_view prefix) const {
   return names;
 }
 
-bool MemoryStore::evict(const LockName& name, std::string_view id) {
+bool Store::evict(const LockName& name, std::string_view id) {
   News news;
   {
     const std::lock_guard guard(mutex_);
     const auto queue = queues_.find(name);
     if (queue == queues_.end()) return false;
-    const auto place = std::find_if(queue->second.begin(), queue->second.end(),
-                                    [id](const auto& e) { return entry_id(e.second) == id; });
-    if (place == queue->second.end()) return false;
-    place->second.sign->set();  // first of all: valid() reads it
-    remove(name, place->first, news);
+    const auto ticket = std::find_if(queue->second.begin(), queue->second.end(),
+                                     [id](const auto& e) { return entry_id(e.second) == id; });
+    if (ticket == queue->second.end()) return false;
+    ticket->second.sign->set();  // first of all: valid() reads it
+    remove(name, ticket->first, news);
   }
   deliver(news);
   return true;
 }
 
-Result<std::uint64_t> MemoryStore::settle_token_base(std::uint64_t wanted) {
+Result<std::uint64_t> Store::settle_token_base(std::uint64_t wanted) {
   const std::lock_guard guard(mutex_);
   if (wanted != 0 && token_base_ == 0) {
     if (!queues_.empty()) return token_base_in_use(wanted, queues_.begin()->first.text());
@@ -309,7 +306,7 @@ Result<std::uint64_t> MemoryStore::settle_token_base(std::uint64_t wanted) {
   return token_base_;
 }
 
-std::size_t MemoryStore::entries(const std::string& name) const {
+std::size_t Store::entries(const std::string& name) const {
   const std::lock_guard guard(mutex_);
   for (const auto& [lock, queue] : queues_) {
     if (lock.text() == name) return queue.size();
@@ -317,20 +314,20 @@ std::size_t MemoryStore::entries(const std::string& name) const {
   return 0;
 }
 
-std::uint64_t MemoryStore::front_token(const LockName& name) const {
+std::uint64_t Store::front_token(const LockName& name) const {
   const std::lock_guard guard(mutex_);
   const auto queue = queues_.find(name);
   return queue == queues_.end() ? 0 : queue->second.begin()->second.token;
 }
 
-std::size_t MemoryStore::sessions() const {
+std::size_t Store::sessions() const {
   const std::lock_guard guard(mutex_);
   return sessions_.size();
 }
 
-std::size_t MemoryStore::watches() const {
+std::size_t Store::watches() const {
   const std::lock_guard guard(mutex_);
   return watchers_.size();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::memory

@@ -1,6 +1,8 @@
-// MemoryStore: the queues of one in-process store. Knows sessions and leases, as a server would;
+// Store: the queues of one in-process store. Knows sessions and leases, as a server would;
 // time comes in from outside. Thread-safe.
 #pragma once
+
+#include "memory/namespace.h"
 
 #include <baton/client.h>
 #include <baton/result.h>
@@ -20,43 +22,43 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::memory {
 
-enum class MemorySessionId : std::uint64_t {};
+enum class SessionId : std::uint64_t {};
 
 // The store's line to one session. Called without locks held, from any thread.
-class MemoryPeer {
+class SessionPeer {
  public:
-  virtual ~MemoryPeer() = default;
+  virtual ~SessionPeer() = default;
   virtual void watch_fired(WatchId id) = 0;
   virtual void session_over() = 0;
 };
 
-class MemoryStore {
+class Store {
  public:
   // leases: sessions end when they are not heard of for their timeout.
   // first: where tokens begin; a store that takes the place of an earlier one begins above it.
-  explicit MemoryStore(bool leases, std::uint64_t first = 0) : leases_(leases), revision_(first) {}
+  explicit Store(bool leases, std::uint64_t first = 0) : leases_(leases), revision_(first) {}
   bool leases() const noexcept { return leases_; }
 
-  MemorySessionId open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
-                       std::shared_ptr<MemoryPeer> peer, Time now);
-  bool heartbeat(MemorySessionId session, Time now);  // false: over
-  void close(MemorySessionId session);
+  SessionId open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
+                 std::shared_ptr<SessionPeer> peer, Time now);
+  bool heartbeat(SessionId session, Time now);  // false: over
+  void close(SessionId session);
   // Ends the sessions whose lease ran out.
   void expire(Time now);
   Time next_expiry() const;
   void expire_all();
 
   // All of these answer Error(session_expired) to a session that is over.
-  Result<Standing> join(MemorySessionId session, const LockName& name, Nonce nonce);
-  Result<Standing> look(MemorySessionId session, const LockName& name, Nonce nonce);
-  Result<bool> peek(MemorySessionId session, const LockName& name);
-  Result<Done> withdraw(MemorySessionId session, const LockName& name, Nonce nonce);
-  Result<bool> verify(MemorySessionId session, const LockName& name, Nonce nonce);
+  Result<Standing> join(SessionId session, const LockName& name, Nonce nonce);
+  Result<Standing> look(SessionId session, const LockName& name, Nonce nonce);
+  Result<bool> peek(SessionId session, const LockName& name);
+  Result<Done> withdraw(SessionId session, const LockName& name, Nonce nonce);
+  Result<bool> verify(SessionId session, const LockName& name, Nonce nonce);
   // Fires at once if there is no such ticket.
-  void watch(MemorySessionId session, const LockName& name, std::uint64_t rank, WatchId id);
-  void unwatch(MemorySessionId session, WatchId id);
+  void watch(SessionId session, const LockName& name, std::uint64_t rank, WatchId id);
+  void unwatch(SessionId session, WatchId id);
 
   LockSnapshot inspect(const LockName& name) const;
   std::vector<std::string> list(std::string_view prefix) const;
@@ -65,7 +67,7 @@ class MemoryStore {
 
   std::size_t entries(const std::string& name) const;
   std::uint64_t front_token(const LockName& name) const;  // 0: nobody is in line
-  void end_session(MemorySessionId session);              // by force, and tells it
+  void end_session(SessionId session);                    // by force, and tells it
   std::size_t sessions() const;
   std::size_t watches() const;
 
@@ -78,33 +80,33 @@ class MemoryStore {
    private:
     std::atomic<bool> gone_{false};
   };
-  struct Place {
-    MemorySessionId session;
+  struct StoredTicket {
+    SessionId session;
     std::uint64_t client;
     Nonce nonce;
     std::uint64_t token;
     std::chrono::system_clock::time_point since;
     std::shared_ptr<Sign> sign;
   };
-  using Queue = std::map<std::uint64_t, Place>;  // by rank
+  using Queue = std::map<std::uint64_t, StoredTicket>;  // by rank
   struct SessionRecord {
     std::uint64_t client;
     std::string label;
     std::chrono::milliseconds timeout;
-    std::shared_ptr<MemoryPeer> peer;
+    std::shared_ptr<SessionPeer> peer;
     Time expires;
     std::map<std::pair<LockName, Nonce>, std::uint64_t> tickets;  // rank
     std::set<Nonce> withdrawn;  // a join that comes after its withdraw must not land
     std::map<WatchId, std::pair<LockName, std::uint64_t>> watches;
   };
-  using News = std::vector<std::pair<std::shared_ptr<MemoryPeer>, WatchId>>;
+  using News = std::vector<std::pair<std::shared_ptr<SessionPeer>, WatchId>>;
 
   Standing standing(const Queue& queue, const LockName& name, const SessionRecord& session,
-                    MemorySessionId id, Nonce nonce) const;
+                    SessionId id, Nonce nonce) const;
   void remove(const LockName& name, std::uint64_t rank, News& news);  // mutex held
-  void end(MemorySessionId session, News& news);                      // mutex held
+  void end(SessionId session, News& news);                            // mutex held
   static void deliver(const News& news);
-  static std::string entry_id(const Place& place);
+  static std::string entry_id(const StoredTicket& ticket);
 
   const bool leases_;
   mutable std::mutex mutex_;
@@ -112,9 +114,8 @@ class MemoryStore {
   std::uint64_t token_base_ = 0;  // 0: none is recorded
   std::uint64_t next_session_ = 1;
   std::map<LockName, Queue> queues_;
-  std::map<MemorySessionId, SessionRecord> sessions_;
-  std::map<std::pair<LockName, std::uint64_t>, std::set<std::pair<MemorySessionId, WatchId>>>
-      watchers_;
+  std::map<SessionId, SessionRecord> sessions_;
+  std::map<std::pair<LockName, std::uint64_t>, std::set<std::pair<SessionId, WatchId>>> watchers_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::memory

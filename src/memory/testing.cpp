@@ -5,7 +5,7 @@
 #include "common/base/fork_guard.h"
 #include "common/seam/lock_name.h"
 #include "common/seam/url.h"
-#include "memory/registry.h"
+#include "memory/named_stores.h"
 #include "memory/virtual_clock.h"
 
 #include <deque>
@@ -15,14 +15,14 @@
 namespace baton::testing {
 
 using internal::Loop;
-using internal::MemoryPlace;
 using internal::Nanos;
 using internal::Task;
 using internal::Time;
-using internal::TimeListener;
-using internal::Traffic;
-using internal::VirtualClock;
-using internal::Wire;
+using memory::NamedStore;
+using memory::TimeListener;
+using memory::Traffic;
+using memory::Transport;
+using memory::VirtualClock;
 
 namespace {
 
@@ -37,9 +37,9 @@ struct Faults {
   std::deque<Next> next;
 };
 
-class FaultyWire final : public Wire {
+class FaultyTransport final : public Transport {
  public:
-  FaultyWire(Loop& loop, std::shared_ptr<Faults> faults)
+  FaultyTransport(Loop& loop, std::shared_ptr<Faults> faults)
       : loop_(loop), faults_(std::move(faults)) {}
 
   void request(Traffic, Task at_store) override {
@@ -87,17 +87,19 @@ class MemoryStore::Impl final : public TimeListener {
   explicit Impl(std::string_view name)
       : faults(std::make_shared<Faults>()),
         clock(std::make_shared<VirtualClock>()),
-        place(std::make_shared<MemoryPlace>()) {
+        named(std::make_shared<NamedStore>()) {
     const auto url = internal::parse_url("memory:" + std::string(name));
     if (!url) throw url.error();
     if (url->token_base != 0) {
       throw Error(Errc::invalid_argument,
                   "testing::MemoryStore: give the token base to the clients, in their URL");
     }
-    place->store = std::make_shared<internal::MemoryStore>(true, internal::first_memory_token());
-    place->clock = clock;
-    place->make_wire = [f = faults](Loop& loop) { return std::make_shared<FaultyWire>(loop, f); };
-    if (!internal::add_memory_place(url->memory_name, place)) {
+    named->store = std::make_shared<memory::Store>(true, memory::first_token());
+    named->clock = clock;
+    named->make_transport = [f = faults](Loop& loop) {
+      return std::make_shared<FaultyTransport>(loop, f);
+    };
+    if (!memory::add_named_store(url->memory_name, named)) {
       throw Error(Errc::invalid_argument,
                   "testing::MemoryStore: \"memory:" + url->memory_name + "\" is in use already");
     }
@@ -106,12 +108,12 @@ class MemoryStore::Impl final : public TimeListener {
   }
   ~Impl() override { clock->remove_listener(this); }
 
-  Time next_due() override { return place->store->next_expiry(); }
-  void time_moved() override { place->store->expire(clock->now()); }
+  Time next_due() override { return named->store->next_expiry(); }
+  void time_moved() override { named->store->expire(clock->now()); }
 
   const std::shared_ptr<Faults> faults;
   const std::shared_ptr<VirtualClock> clock;
-  const std::shared_ptr<MemoryPlace> place;
+  const std::shared_ptr<NamedStore> named;
   const std::uint64_t generation = internal::fork_generation();
   Time start;
   std::recursive_mutex advancing;
@@ -135,7 +137,7 @@ std::chrono::milliseconds MemoryStore::now() const {
 }
 
 void MemoryStore::expire_sessions() {
-  impl_->place->store->expire_all();
+  impl_->named->store->expire_all();
   impl_->clock->settle();
 }
 
@@ -162,21 +164,21 @@ void MemoryStore::delay_next_answer(std::chrono::milliseconds by) {
 
 bool MemoryStore::remove_entry(std::string_view lock, std::string_view entry_id) {
   const auto name = internal::parse_lock_name(lock).value();
-  const bool removed = impl_->place->store->evict(name, entry_id);
+  const bool removed = impl_->named->store->evict(name, entry_id);
   impl_->clock->settle();
   return removed;
 }
 
 bool MemoryStore::remove_holder(std::string_view lock) {
   const auto name = internal::parse_lock_name(lock).value();
-  const auto snapshot = impl_->place->store->inspect(name);
+  const auto snapshot = impl_->named->store->inspect(name);
   return !snapshot.entries.empty() && remove_entry(lock, snapshot.entries.front().id);
 }
 
 std::size_t MemoryStore::entries(std::string_view lock) const {
-  return impl_->place->store->entries(std::string(lock));
+  return impl_->named->store->entries(std::string(lock));
 }
 
-std::size_t MemoryStore::sessions() const { return impl_->place->store->sessions(); }
+std::size_t MemoryStore::sessions() const { return impl_->named->store->sessions(); }
 
 }  // namespace baton::testing

@@ -1,6 +1,8 @@
 // VirtualClock: time that moves only when told.
 #pragma once
 
+#include "memory/namespace.h"
+
 #include "common/base/clock.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::memory {
 
 class VirtualClock final : public Clock {
  public:
@@ -56,4 +58,4 @@ class VirtualClock final : public Clock {
   mutable std::vector<TimeListener*> listeners_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::memory

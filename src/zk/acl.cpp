@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-namespace baton::internal {
+namespace baton::zk {
 
-ZkAcl::ZkAcl(bool authenticated, const std::string& read_group) : authenticated_(authenticated) {
+Acl::Acl(bool authenticated, const std::string& read_group) : authenticated_(authenticated) {
   entries_.push_back({ZOO_PERM_ALL, ZOO_AUTH_IDS});
   if (const auto colon = read_group.find(':'); colon != std::string::npos) {
     scheme_ = read_group.substr(0, colon);
@@ -15,4 +15,4 @@ ZkAcl::ZkAcl(bool authenticated, const std::string& read_group) : authenticated_
   vector_.data = entries_.data();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,24 +1,26 @@
 // Who may touch our nodes, in the C client's words.
 #pragma once
 
+#include "zk/namespace.h"
+
 #include <zookeeper/zookeeper.h>
 
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // Without credentials everybody may do everything (ZooKeeper's default); with them the creator
 // alone, and a group may read.
-class ZkAcl {
+class Acl {
  public:
-  ZkAcl() = default;
-  ZkAcl(bool authenticated, const std::string& read_group);
+  Acl() = default;
+  Acl(bool authenticated, const std::string& read_group);
   const ACL_vector* get() const noexcept {
     return authenticated_ ? &vector_ : &ZOO_OPEN_ACL_UNSAFE;
   }
-  ZkAcl(const ZkAcl&) = delete;
-  ZkAcl& operator=(const ZkAcl&) = delete;
+  Acl(const Acl&) = delete;
+  Acl& operator=(const Acl&) = delete;
 
  private:
   bool authenticated_ = false;
@@ -28,4 +30,4 @@ class ZkAcl {
   ACL_vector vector_{};
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

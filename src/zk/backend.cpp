@@ -2,9 +2,9 @@
 
 #include "common/base/secret.h"
 #include "common/base/thread_loop.h"
-#include "zk/handle.h"
+#include "zk/client_handle.h"
 #include "zk/log.h"
-#include "zk/scout.h"
+#include "zk/silent_server_probe.h"
 #include "zk/session.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 
@@ -40,18 +40,18 @@ std::uint64_t random_bits() {
   return std::uint64_t{source()} << 32 | source();
 }
 
-class ZkBackend final : public Backend {
+class Backend final : public internal::Backend {
  public:
-  ZkBackend(ZkAddress address, std::vector<Endpoint> servers, std::string root,
-            const BackendOptions& options)
+  Backend(Address address, std::vector<Endpoint> servers, std::string root,
+          const BackendOptions& options)
       : address_(std::move(address)),
         servers_(std::move(servers)),
         root_(std::move(root)),
         options_(options),
-        client_id_(zk_client_id(random_bits())),
+        client_id_(format_client_id(random_bits())),
         loop_(real_clock(),
               [log = options.log](std::string_view text) { log(LogLevel::error, text); }) {}
-  ~ZkBackend() override { stop(); }
+  ~Backend() override { stop(); }
 
   Loop& loop() noexcept override { return loop_; }
   std::string where() const override { return "zk " + address_.hosts + root_; }
@@ -63,12 +63,12 @@ class ZkBackend final : public Backend {
     scout_.reset();
   }
 
-  void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
+  void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
     const std::uint64_t number = ++opens_;
     listener_ = &listener;
     answer_ = std::move(answer);
     silent_.clear();
-    zk_forget_complaint();
+    forget_complaint();
     if (!begin(address_.hosts)) return;
     // The C client would try without end; the caller should hear why.
     const auto patience = std::clamp(options_.connect_timeout * 4 / 5, milliseconds(1),
@@ -92,7 +92,7 @@ class ZkBackend final : public Backend {
     const std::uint64_t number = opens_;
     const std::uint64_t attempt = ++attempts_;
     try {
-      opening_ = std::make_unique<ZkSession>(
+      opening_ = std::make_unique<Session>(
           parts(hosts), *listener_, [this, number, attempt](Result<Done> opened) {
             // Not inside the session's own call: it may be destroyed.
             loop_.defer([this, number, attempt, opened = std::move(opened)]() mutable {
@@ -112,16 +112,16 @@ class ZkBackend final : public Backend {
   // connections and stays silent; it would stay there for two thirds of the session timeout.
   void find_silent(milliseconds limit) {
     if (!answer_ || !address_.tls.ca_file.empty()) return;
-    scout_ = std::make_unique<ZkScout>(loop_, servers_, limit,
-                                       [this, number = opens_](const ZkSilence& silence) {
-                                         if (number == opens_ && answer_) leave_out(silence);
-                                       });
+    scout_ = std::make_unique<SilentServerProbe>(
+        loop_, servers_, limit, [this, number = opens_](const ProbeResult& silence) {
+          if (number == opens_ && answer_) leave_out(silence);
+        });
   }
 
   // The session that is being opened has no entries yet, so it may be dropped for another one,
   // which knows only the servers that do answer. It keeps to those: the next session may use all
   // again.
-  void leave_out(const ZkSilence& silence) {
+  void leave_out(const ProbeResult& silence) {
     const auto& silent = silence.silent;
     if (silent.empty()) return;
     if (opening_->info().state == SessionState::connected) return;  // it stands before another one
@@ -142,13 +142,14 @@ class ZkBackend final : public Backend {
     begin(host_list(rest));
   }
 
-  ZkSessionParts parts(const std::string& hosts) {
-    ZkSessionParts parts;
+  SessionParts parts(const std::string& hosts) {
+    SessionParts parts;
     parts.loop = &loop_;
-    parts.make_line = [this, hosts](ZkLineListener& listener) -> std::unique_ptr<ZkLine> {
-      ZkAddress address = address_;
+    parts.make_transport = [this,
+                            hosts](TransportListener& listener) -> std::unique_ptr<Transport> {
+      Address address = address_;
       address.hosts = hosts;
-      return std::make_unique<ZkHandle>(loop_, address, listener);
+      return std::make_unique<ClientHandle>(loop_, address, listener);
     };
     parts.root = root_;
     parts.client_id = client_id_;
@@ -162,7 +163,7 @@ class ZkBackend final : public Backend {
   std::string silence() const {
     std::string text = "no server of " + address_.hosts + " accepted a session";
     if (!silent_.empty()) text += "; no answer from " + silent_;
-    const std::string complaint = zk_last_complaint();
+    const std::string complaint = last_complaint();
     return complaint.empty() ? text : text + "; last heard: " + complaint;
   }
 
@@ -187,10 +188,10 @@ class ZkBackend final : public Backend {
                        std::to_string(options_.session_timeout.count()) +
                        " ms, the server grants " + std::to_string(granted.count()) + " ms");
     }
-    answer(std::unique_ptr<Session>(std::move(session)));
+    answer(std::unique_ptr<internal::Session>(std::move(session)));
   }
 
-  const ZkAddress address_;
+  const Address address_;
   const std::vector<Endpoint> servers_;
   const std::string root_;
   const BackendOptions options_;
@@ -203,21 +204,21 @@ class ZkBackend final : public Backend {
   bool told_ = false;
   SessionListener* listener_ = nullptr;
   std::string silent_;  // servers that the session being opened does without
-  Answer<std::unique_ptr<Session>> answer_;
-  std::unique_ptr<ZkSession> opening_;
-  std::unique_ptr<ZkScout> scout_;
+  Answer<std::unique_ptr<internal::Session>> answer_;
+  std::unique_ptr<Session> opening_;
+  std::unique_ptr<SilentServerProbe> scout_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_zk_backend(const StoreUrl& url,
-                                                 const BackendOptions& options) {
-  ZkAddress address;
+Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
+                                                        const BackendOptions& options) {
+  Address address;
   address.hosts = host_list(url.endpoints);
   address.timeout = options.session_timeout;
   address.tls = options.tls;
   const bool tls = !options.tls.ca_file.empty() || !options.tls.cert_file.empty();
-  if (tls && !ZkHandle::has_tls()) {
+  if (tls && !ClientHandle::has_tls()) {
     return Error(Errc::unsupported,
                  "connect: the installed ZooKeeper C client has no TLS; use a build of it that "
                  "has, or a TLS tunnel beside this process");
@@ -250,8 +251,8 @@ Result<std::unique_ptr<Backend>> make_zk_backend(const StoreUrl& url,
   if (url.root == "/zookeeper" || url.root.starts_with("/zookeeper/")) {
     return Error(Errc::invalid_argument, "connect: /zookeeper belongs to the servers");
   }
-  return std::unique_ptr<Backend>(
-      std::make_unique<ZkBackend>(std::move(address), url.endpoints, url.root, options));
+  return std::unique_ptr<internal::Backend>(
+      std::make_unique<Backend>(std::move(address), url.endpoints, url.root, options));
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

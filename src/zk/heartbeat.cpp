@@ -1,28 +1,28 @@
 #include "zk/heartbeat.h"
 
 #include "common/base/mutant.h"
-#include "zk/lister.h"
+#include "zk/read_coalescer.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
-ZkHeartbeat::ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Time born,
-                         Task renewed)
+Heartbeat::Heartbeat(Loop& loop, Transport& transport, std::chrono::milliseconds timeout, Time born,
+                     Task renewed)
     : loop_(loop),
-      line_(line),
+      transport_(transport),
       interval_(std::chrono::duration_cast<Nanos>(HeartbeatLease::interval(timeout))),
       renewed_(std::move(renewed)),
       lease_(timeout, born),
       alive_(std::make_shared<bool>(true)) {}
 
-ZkHeartbeat::~ZkHeartbeat() {
+Heartbeat::~Heartbeat() {
   *alive_ = false;
   loop_.cancel(timer_);
 }
 
-void ZkHeartbeat::connected(Time apart) {
+void Heartbeat::connected(Time apart) {
   open_ = true;
   ++connection_;
   lease_.reconnected(apart);
@@ -35,32 +35,32 @@ void ZkHeartbeat::connected(Time apart) {
   beat();
 }
 
-void ZkHeartbeat::disconnected() {
+void Heartbeat::disconnected() {
   open_ = false;
   loop_.cancel(timer_);
 }
 
-Time ZkHeartbeat::suspect_at() const noexcept {
+Time Heartbeat::suspect_at() const noexcept {
   return last_answered_ + 2 * interval_ + interval_ / 2;
 }
 
-bool ZkHeartbeat::write_is_old() const noexcept {
+bool Heartbeat::write_is_old() const noexcept {
   // Writes are two intervals apart while we are active.
   return loop_.now() >= last_write_ + 2 * interval_ + interval_ / 2;
 }
 
-void ZkHeartbeat::set_active(bool active) {
+void Heartbeat::set_active(bool active) {
   if (std::exchange(active_, active) == active || !active || !write_is_old()) return;
   write_next_ = true;
   beat();
 }
 
-void ZkHeartbeat::schedule(Time when) {
+void Heartbeat::schedule(Time when) {
   loop_.cancel(timer_);
   timer_ = loop_.at(when, [this] { beat(); });
 }
 
-void ZkHeartbeat::beat() {
+void Heartbeat::beat() {
   if (!open_ || under_way_) return;
   const bool write = active_ && write_next_;
   write_next_ = !write;
@@ -68,19 +68,19 @@ void ZkHeartbeat::beat() {
   loop_.cancel(timer_);
   const Time sent = loop_.now();
   last_sent_ = sent;
-  ZkRequest request{
-      write ? ZkRequest::Kind::remove : ZkRequest::Kind::sync, write ? kZkNobody : "/", {}};
-  if (mutant(Mutant::ping_is_proof)) request = {ZkRequest::Kind::get, "/", {}};
-  line_.send(request,
-             [this, alive = alive_, connection = connection_, sent, write](const ZkReply& reply) {
-               if (*alive && connection == connection_) answered(sent, write, reply);
-             });
+  Request request{
+      write ? Request::Kind::remove : Request::Kind::sync, write ? kMissingNode : "/", {}};
+  if (mutant(Mutant::ping_is_proof)) request = {Request::Kind::get, "/", {}};
+  transport_.send(
+      request, [this, alive = alive_, connection = connection_, sent, write](const Reply& reply) {
+        if (*alive && connection == connection_) answered(sent, write, reply);
+      });
 }
 
-void ZkHeartbeat::answered(Time sent, bool write, const ZkReply& reply) {
+void Heartbeat::answered(Time sent, bool write, const Reply& reply) {
   under_way_ = false;
-  const bool counts = write && !mutant(Mutant::ping_is_proof) ? zk_nothing_removed(reply.status)
-                                                              : reply.status == ZkStatus::ok;
+  const bool counts = write && !mutant(Mutant::ping_is_proof) ? is_missing_node_answer(reply.status)
+                                                              : reply.status == Status::ok;
   if (!counts) {
     // Refused, or lost: no proof. Again after an interval; the line tells if it is worse.
     if (write) write_next_ = true;
@@ -100,4 +100,4 @@ void ZkHeartbeat::answered(Time sent, bool write, const ZkReply& reply) {
   renewed_();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,4 +1,4 @@
-// ZkHeartbeat: keeps the session's deadline (contract: "The deadline"). One heartbeat at a time,
+// Heartbeat: keeps the session's deadline (contract: "The deadline"). One heartbeat at a time,
 // every h = T/8; while anything is held or awaited every second one is a write that a majority must
 // confirm. Followers answer pings and reads alone, and a leader that is cut off answers sync alone:
 // only the two together tell how old the server's word is.
@@ -6,21 +6,22 @@
 
 #include "common/seam/lease.h"
 #include "common/base/loop.h"
-#include "zk/line.h"
+#include "zk/transport.h"
 
 #include <chrono>
 #include <memory>
 
-namespace baton::internal {
+namespace baton::zk {
 
-class ZkHeartbeat {
+class Heartbeat {
  public:
   // renewed: a heartbeat was answered; called on the strand.
   // born: not later than the session.
-  ZkHeartbeat(Loop& loop, ZkLine& line, std::chrono::milliseconds timeout, Time born, Task renewed);
-  ~ZkHeartbeat();
-  ZkHeartbeat(const ZkHeartbeat&) = delete;
-  ZkHeartbeat& operator=(const ZkHeartbeat&) = delete;
+  Heartbeat(Loop& loop, Transport& transport, std::chrono::milliseconds timeout, Time born,
+            Task renewed);
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
 
   void connected(Time apart);  // beats at once. apart: there was no connection at that time
   void disconnected();         // until then none is sent
@@ -33,12 +34,12 @@ class ZkHeartbeat {
 
  private:
   void beat();
-  void answered(Time sent, bool write, const ZkReply& reply);
+  void answered(Time sent, bool write, const Reply& reply);
   void schedule(Time when);
   bool write_is_old() const noexcept;
 
   Loop& loop_;
-  ZkLine& line_;
+  Transport& transport_;
   const Nanos interval_;
   Task renewed_;
   HeartbeatLease lease_;
@@ -54,4 +55,4 @@ class ZkHeartbeat {
   std::shared_ptr<bool> alive_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

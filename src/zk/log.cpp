@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 struct Complaint {
@@ -17,7 +17,7 @@ Complaint& complaint() { return per_process<Complaint>(); }
 }  // namespace
 
 // Lines come as "date:pid(tid):ZOO_ERROR@function@line: text".
-void zk_on_log(const char* line) {
+void on_client_log(const char* line) {
   const std::string_view text(line);
   auto at = text.find("ZOO_ERROR@");
   if (at == std::string_view::npos) at = text.find("ZOO_WARN@");
@@ -29,14 +29,14 @@ void zk_on_log(const char* line) {
   complaint().text = text.substr(colon + 2, 300);
 }
 
-std::string zk_last_complaint() {
+std::string last_complaint() {
   const std::lock_guard guard(complaint().mutex);
   return complaint().text;
 }
 
-void zk_forget_complaint() {
+void forget_complaint() {
   const std::lock_guard guard(complaint().mutex);
   complaint().text.clear();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

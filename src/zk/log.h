@@ -1,15 +1,17 @@
 // What the C client says in its log. Its callback knows no context, so this is one for the process.
 #pragma once
 
+#include "zk/namespace.h"
+
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // The C client's log callback: remembers complaints.
-void zk_on_log(const char* line);
+void on_client_log(const char* line);
 
 // What it complained of last, for messages; empty: nothing since it was forgotten.
-std::string zk_last_complaint();
-void zk_forget_complaint();
+std::string last_complaint();
+void forget_complaint();
 
-}  // namespace baton::internal
+}  // namespace baton::zk

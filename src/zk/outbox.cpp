@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
-ZkOutbox::ZkOutbox() : alive_(std::make_shared<bool>(true)) {}
-ZkOutbox::~ZkOutbox() { *alive_ = false; }
+Outbox::Outbox() : alive_(std::make_shared<bool>(true)) {}
+Outbox::~Outbox() { *alive_ = false; }
 
-std::uint64_t ZkOutbox::ask(ZkRequest request, Answer answer, Wanted wanted) {
+std::uint64_t Outbox::ask(Request request, Answer answer, Wanted wanted) {
   const std::uint64_t id = next_++;
   waiting_.push_back({id, std::move(request), std::move(answer), std::move(wanted)});
   flush();
   return id;
 }
 
-bool ZkOutbox::recall(std::uint64_t id) {
+bool Outbox::recall(std::uint64_t id) {
   const auto found = std::lower_bound(waiting_.begin(), waiting_.end(), id,
                                       [](const Waiting& w, std::uint64_t v) { return w.id < v; });
   if (found == waiting_.end() || found->id != id) return false;
@@ -23,20 +23,20 @@ bool ZkOutbox::recall(std::uint64_t id) {
   return true;
 }
 
-void ZkOutbox::connected() {
+void Outbox::connected() {
   open_ = true;
   ++connection_;
   flush();
 }
 
-void ZkOutbox::flush() {
+void Outbox::flush() {
   while (open_ && under_way_ < kUnderWay && !waiting_.empty()) {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     if (next.wanted && !next.wanted()) continue;
     ++under_way_;
-    line_->send(next.request, [this, alive = alive_, connection = connection_,
-                               answer = std::move(next.answer)](ZkReply& reply) mutable {
+    transport_->send(next.request, [this, alive = alive_, connection = connection_,
+                                    answer = std::move(next.answer)](Reply& reply) mutable {
       if (!*alive) return;
       --under_way_;
       answer(reply, connection);
@@ -45,4 +45,4 @@ void ZkOutbox::flush() {
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

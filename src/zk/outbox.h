@@ -1,34 +1,34 @@
-// ZkOutbox: requests waiting for the line, first come first sent. Keeps them while there is no
+// Outbox: requests waiting for the line, first come first sent. Keeps them while there is no
 // connection (what was never sent is not in doubt) and bounds what is under way.
 #pragma once
 
-#include "zk/line.h"
+#include "zk/transport.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 
-namespace baton::internal {
+namespace baton::zk {
 
-class ZkOutbox {
+class Outbox {
  public:
   // The C client gives up its socket when more than 64 Ki requests wait for its I/O thread, and the
   // server slows down at 1,000.
   static constexpr std::size_t kUnderWay = 1024;
 
-  ZkOutbox();
-  ~ZkOutbox();  // what waits, or is under way, is never answered
-  ZkOutbox(const ZkOutbox&) = delete;
-  ZkOutbox& operator=(const ZkOutbox&) = delete;
+  Outbox();
+  ~Outbox();  // what waits, or is under way, is never answered
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
 
-  void attach(ZkLine* line) noexcept { line_ = line; }
+  void attach(Transport* transport) noexcept { transport_ = transport; }
 
   // The answer's second argument: the connection it was sent on.
-  using Answer = UniqueFunction<void(ZkReply&, std::uint64_t connection)>;
+  using Answer = UniqueFunction<void(Reply&, std::uint64_t connection)>;
   // wanted: asked right before it is sent; if it says no, it is not sent and not answered.
   using Wanted = UniqueFunction<bool()>;
-  std::uint64_t ask(ZkRequest request, Answer answer, Wanted wanted = nullptr);
+  std::uint64_t ask(Request request, Answer answer, Wanted wanted = nullptr);
   // True: it was not sent, and will not be, and is not answered.
   bool recall(std::uint64_t id);
 
@@ -41,13 +41,13 @@ class ZkOutbox {
  private:
   struct Waiting {
     std::uint64_t id;
-    ZkRequest request;
+    Request request;
     Answer answer;
     Wanted wanted;
   };
   void flush();
 
-  ZkLine* line_ = nullptr;
+  Transport* transport_ = nullptr;
   bool open_ = false;
   std::uint64_t connection_ = 0;
   std::uint64_t next_ = 1;
@@ -56,4 +56,4 @@ class ZkOutbox {
   std::shared_ptr<bool> alive_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

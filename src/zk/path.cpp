@@ -7,7 +7,7 @@
 #include <charconv>
 #include <tuple>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 
@@ -38,11 +38,11 @@ std::optional<std::int64_t> number_after(std::string_view child, std::string_vie
 
 }  // namespace
 
-std::string zk_directory(std::string_view root, std::string_view lock) {
+std::string lock_directory(std::string_view root, std::string_view lock) {
   return std::string(root) + "/" + std::string(lock);
 }
 
-std::vector<std::string> zk_ancestors(std::string_view directory) {
+std::vector<std::string> ancestors_of(std::string_view directory) {
   std::vector<std::string> all;
   for (auto slash = directory.find('/', 1); slash != std::string_view::npos;
        slash = directory.find('/', slash + 1)) {
@@ -52,13 +52,13 @@ std::vector<std::string> zk_ancestors(std::string_view directory) {
   return all;
 }
 
-std::string zk_client_id(std::uint64_t random) {
+std::string format_client_id(std::uint64_t random) {
   std::string id;
   for (int i = 0; i < 8; ++i, random >>= 6) id += kAlphabet[random & 63];
   return id;
 }
 
-std::string zk_entry_id(std::string_view client, Nonce nonce) {
+std::string format_entry_id(std::string_view client, Nonce nonce) {
   std::string id(client);
   auto rest = static_cast<std::uint64_t>(nonce);
   do {
@@ -68,39 +68,40 @@ std::string zk_entry_id(std::string_view client, Nonce nonce) {
   return id;
 }
 
-std::string zk_entry_prefix(std::string_view entry_id) {
+std::string entry_prefix(std::string_view entry_id) {
   return std::string(entry_id) + std::string(kOurs);
 }
 
-std::optional<std::int64_t> zk_sequence(std::string_view child) {
+std::optional<std::int64_t> sequence_of(std::string_view child) {
   if (const auto number = number_after(child, kOurs)) return number;
   return number_after(child, kKazoos);
 }
 
-ZkQueue zk_queue(const std::vector<std::string>& children) {
-  ZkQueue queue;
+Queue make_queue(const std::vector<std::string>& children) {
+  Queue queue;
   queue.entries.reserve(children.size());
   for (const auto& child : children) {
-    if (const auto number = zk_sequence(child)) {
+    if (const auto number = sequence_of(child)) {
       queue.entries.push_back({*number, child});
     } else {
       ++queue.others;
     }
   }
-  std::sort(queue.entries.begin(), queue.entries.end(), [](const ZkEntry& a, const ZkEntry& b) {
-    return std::tie(a.sequence, a.name) < std::tie(b.sequence, b.name);
-  });
+  std::sort(queue.entries.begin(), queue.entries.end(),
+            [](const QueueEntry& a, const QueueEntry& b) {
+              return std::tie(a.sequence, a.name) < std::tie(b.sequence, b.name);
+            });
   return queue;
 }
 
-std::optional<ZkPosition> zk_position(const ZkQueue& queue, std::int64_t sequence,
-                                      std::string_view name) {
-  const auto [first, last] =
-      std::equal_range(queue.entries.begin(), queue.entries.end(), ZkEntry{sequence, {}},
-                       [](const ZkEntry& a, const ZkEntry& b) { return a.sequence < b.sequence; });
-  const auto mine = std::find_if(first, last, [&](const ZkEntry& e) { return e.name == name; });
+std::optional<Position> position_of(const Queue& queue, std::int64_t sequence,
+                                    std::string_view name) {
+  const auto [first, last] = std::equal_range(
+      queue.entries.begin(), queue.entries.end(), QueueEntry{sequence, {}},
+      [](const QueueEntry& a, const QueueEntry& b) { return a.sequence < b.sequence; });
+  const auto mine = std::find_if(first, last, [&](const QueueEntry& e) { return e.name == name; });
   if (mine == last) return std::nullopt;
-  ZkPosition position;
+  Position position;
   position.ahead = static_cast<std::size_t>(last - queue.entries.begin()) - 1;
   if (mutant(Mutant::ties_by_name)) {
     position.ahead = static_cast<std::size_t>(mine - queue.entries.begin());
@@ -116,18 +117,18 @@ std::optional<ZkPosition> zk_position(const ZkQueue& queue, std::int64_t sequenc
   return position;
 }
 
-std::uint64_t zk_rank(std::int64_t sequence, bool mine) noexcept {
+std::uint64_t rank_of(std::int64_t sequence, bool mine) noexcept {
   return 2 * (static_cast<std::uint64_t>(sequence) + 1) + (mine ? 1 : 0);
 }
 
-std::string zk_encode_label(std::string_view label) {
+std::string encode_label(std::string_view label) {
   return std::string(kVersion) + std::string(label);
 }
 
-std::optional<std::string> zk_decode_label(std::string_view data) {
+std::optional<std::string> decode_label(std::string_view data) {
   if (!data.starts_with(kVersion)) return std::nullopt;
   data.remove_prefix(kVersion.size());
   return std::string(data.substr(0, kLongestLabel));
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

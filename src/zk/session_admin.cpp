@@ -1,7 +1,7 @@
 // What operators ask: inspect, list, evict; and verify. Answers that are lost are asked for again,
 // until the caller stops waiting.
 #include "common/seam/lock_name.h"
-#include "zk/lister.h"
+#include "zk/read_coalescer.h"
 #include "zk/session.h"
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 #include <optional>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 
-Entry make_entry(const std::string& name, const ZkReply& reply) {
+Entry make_entry(const std::string& name, const Reply& reply) {
   Entry entry;
   entry.id = name;
   entry.token = reply.created_at;
-  if (auto label = zk_decode_label(reply.data)) {
+  if (auto label = decode_label(reply.data)) {
     entry.label = *std::move(label);
     // As far as a system_clock reaches; whatever the server's clock said.
     constexpr std::int64_t kLast = 9'000'000'000'000;
@@ -36,92 +36,92 @@ constexpr std::size_t kSlice = 64;
 
 // ---- questions end with their callers
 
-void ZkSession::Question::ask(ZkRequest request, ZkOutbox::Answer to) {
-  if (const auto open = errand.lock()) open->ask(std::move(request), std::move(to));
+void Session::Question::ask(Request request, Outbox::Answer to) {
+  if (const auto open = inquiry.lock()) open->ask(std::move(request), std::move(to));
 }
 
 template <class Q>
-void ZkSession::begin(const std::shared_ptr<Q>& question, const std::string& what) {
+void Session::begin(const std::shared_ptr<Q>& question, const std::string& what) {
   const Time wanted = take_wanted_until();
   const Time until = wanted != kNever ? wanted : parts_.loop->now() + Nanos(parts_.patience);
   // The end of the caller's own patience is its timeout; ours says that the servers are silent.
   const Errc late = wanted != kNever ? Errc::timeout : Errc::connection_failed;
-  auto errand = ZkErrand::begin(*parts_.loop, outbox_, until, [this, question, what, late] {
-    errands_.erase(question->errand.lock());
+  auto inquiry = Inquiry::begin(*parts_.loop, outbox_, until, [this, question, what, late] {
+    inquiries_.erase(question->inquiry.lock());
     question->answer(
         Error(late, what + ": no server has answered in time; try again when one does"));
   });
-  question->errand = errand;
-  errands_.insert(std::move(errand));
+  question->inquiry = inquiry;
+  inquiries_.insert(std::move(inquiry));
 }
 
 template <class Q, class T>
-void ZkSession::settle(const std::shared_ptr<Q>& question, T result) {
-  const auto errand = question->errand.lock();
-  if (errand == nullptr || !errand->finish()) return;
-  errands_.erase(errand);
+void Session::settle(const std::shared_ptr<Q>& question, T result) {
+  const auto inquiry = question->inquiry.lock();
+  if (inquiry == nullptr || !inquiry->finish()) return;
+  inquiries_.erase(inquiry);
   question->answer(std::move(result));
 }
 
 template <class Q>
-void ZkSession::repeat(const std::shared_ptr<Q>& question,
-                       void (ZkSession::*step)(const std::shared_ptr<Q>&)) {
-  again([this, question, step] {
-    const auto errand = question->errand.lock();
-    if (errand != nullptr && errand->wanted()) (this->*step)(question);
+void Session::repeat(const std::shared_ptr<Q>& question,
+                     void (Session::*step)(const std::shared_ptr<Q>&)) {
+  retry_later([this, question, step] {
+    const auto inquiry = question->inquiry.lock();
+    if (inquiry != nullptr && inquiry->wanted()) (this->*step)(question);
   });
 }
 
 // ---- inspect
 
-struct ZkSession::Reading : Question {
+struct Session::Reading : Question {
   Reading(LockName lock, Answer<LockSnapshot> to) : name(std::move(lock)), answer(std::move(to)) {}
   const LockName name;
   Answer<LockSnapshot> answer;
-  ZkQueue queue;
+  Queue queue;
   std::size_t next = 0;
   LockSnapshot snapshot;
-  std::optional<ZkReply> trouble;
+  std::optional<Reply> trouble;
 };
 
-void ZkSession::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
   const auto reading = std::make_shared<Reading>(name, std::move(answer));
   begin(reading, "list " + directory(name));
   read_line(reading);
 }
 
-void ZkSession::read_line(const std::shared_ptr<Reading>& reading) {
+void Session::read_line(const std::shared_ptr<Reading>& reading) {
   reading->next = 0;
   reading->snapshot = {};
   reading->snapshot.name = reading->name.text();
   reading->trouble.reset();
   const std::string where = directory(reading->name);
-  reading->ask({ZkRequest::Kind::sync, where, {}}, [reading](ZkReply& reply, std::uint64_t) {
-    if (reply.status != ZkStatus::ok) reading->trouble = reply;
+  reading->ask({Request::Kind::sync, where, {}}, [reading](Reply& reply, std::uint64_t) {
+    if (reply.status != Status::ok) reading->trouble = reply;
   });
-  reading->ask({ZkRequest::Kind::children, where, {}},
-               [this, reading, where](ZkReply& reply, std::uint64_t) {
-                 const ZkReply& said = reading->trouble ? *reading->trouble : reply;
-                 if (said.status == ZkStatus::lost) {
-                   repeat(reading, &ZkSession::read_line);
-                 } else if (said.status == ZkStatus::ok || said.status == ZkStatus::no_node) {
+  reading->ask({Request::Kind::children, where, {}},
+               [this, reading, where](Reply& reply, std::uint64_t) {
+                 const Reply& said = reading->trouble ? *reading->trouble : reply;
+                 if (said.status == Status::lost) {
+                   repeat(reading, &Session::read_line);
+                 } else if (said.status == Status::ok || said.status == Status::no_node) {
                    reading->trouble.reset();
-                   reading->queue = zk_queue(reply.children);
+                   reading->queue = make_queue(reply.children);
                    read_entries(reading);
                  } else {
-                   settle(reading, zk_error(said.status, said.code, "list " + where));
+                   settle(reading, call_error(said.status, said.code, "list " + where));
                  }
                });
 }
 
-void ZkSession::read_entries(const std::shared_ptr<Reading>& reading) {
-  if (reading->trouble && reading->trouble->status == ZkStatus::lost) {
-    repeat(reading, &ZkSession::read_line);
+void Session::read_entries(const std::shared_ptr<Reading>& reading) {
+  if (reading->trouble && reading->trouble->status == Status::lost) {
+    repeat(reading, &Session::read_line);
     return;
   }
   if (reading->trouble) {
-    settle(reading, zk_error(reading->trouble->status, reading->trouble->code,
-                             "read the entries of " + directory(reading->name)));
+    settle(reading, call_error(reading->trouble->status, reading->trouble->code,
+                               "read the entries of " + directory(reading->name)));
     return;
   }
   const auto& entries = reading->queue.entries;
@@ -133,11 +133,11 @@ void ZkSession::read_entries(const std::shared_ptr<Reading>& reading) {
   const std::size_t end = std::min(reading->next + kSlice, entries.size());
   for (std::size_t i = std::exchange(reading->next, end); i < end; ++i) {
     reading->ask(
-        {ZkRequest::Kind::get, path(reading->name, entries[i].name), {}},
-        [this, reading, i, end](ZkReply& reply, std::uint64_t) {
-          if (reply.status == ZkStatus::ok) {
+        {Request::Kind::get, path(reading->name, entries[i].name), {}},
+        [this, reading, i, end](Reply& reply, std::uint64_t) {
+          if (reply.status == Status::ok) {
             reading->snapshot.entries.push_back(make_entry(reading->queue.entries[i].name, reply));
-          } else if (reply.status != ZkStatus::no_node) {
+          } else if (reply.status != Status::no_node) {
             reading->trouble = reply;
           }
           if (i + 1 == end) read_entries(reading);
@@ -147,16 +147,16 @@ void ZkSession::read_entries(const std::shared_ptr<Reading>& reading) {
 
 // ---- verify
 
-struct ZkSession::Proof : Question {
-  Proof(PlacePtr mine, Answer<bool> to) : place(std::move(mine)), answer(std::move(to)) {}
-  const PlacePtr place;
+struct Session::Proof : Question {
+  Proof(OwnTicketPtr mine, Answer<bool> to) : ticket(std::move(mine)), answer(std::move(to)) {}
+  const OwnTicketPtr ticket;
   Answer<bool> answer;
-  ZkReply written;
+  Reply written;
 };
 
-void ZkSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
-  const auto known = places_.find(nonce);
-  if (known == places_.end() || known->second->state != Place::State::there) {
+void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+  const auto known = tickets_.find(nonce);
+  if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
     take_wanted_until();
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(false); });
     return;
@@ -167,21 +167,21 @@ void ZkSession::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
 }
 
 // A list behind a write: what was decided before is in it, and a majority has just said so.
-void ZkSession::prove(const std::shared_ptr<Proof>& proof) {
-  proof->ask({ZkRequest::Kind::remove, kZkNobody, {}},
-             [proof](ZkReply& reply, std::uint64_t) { proof->written = std::move(reply); });
-  proof->ask({ZkRequest::Kind::children, directory(proof->place->name), {}},
-             [this, proof](ZkReply& reply, std::uint64_t) {
-               const bool sure = zk_nothing_removed(proof->written.status);
-               ZkListing listing;
+void Session::prove(const std::shared_ptr<Proof>& proof) {
+  proof->ask({Request::Kind::remove, kMissingNode, {}},
+             [proof](Reply& reply, std::uint64_t) { proof->written = std::move(reply); });
+  proof->ask({Request::Kind::children, directory(proof->ticket->name), {}},
+             [this, proof](Reply& reply, std::uint64_t) {
+               const bool sure = is_missing_node_answer(proof->written.status);
+               Listing listing;
                listing.status = sure ? reply.status : proof->written.status;
                listing.code = sure ? reply.code : proof->written.code;
-               if (listing.status == ZkStatus::lost) {
-                 repeat(proof, &ZkSession::prove);
+               if (listing.status == Status::lost) {
+                 repeat(proof, &Session::prove);
                  return;
                }
-               if (listing.status == ZkStatus::ok) listing.queue = zk_queue(reply.children);
-               const auto result = standing(proof->place, listing);
+               if (listing.status == Status::ok) listing.queue = make_queue(reply.children);
+               const auto result = standing(proof->ticket, listing);
                if (!result) {
                  settle(proof, result.error());
                } else {
@@ -192,55 +192,55 @@ void ZkSession::prove(const std::shared_ptr<Proof>& proof) {
 
 // ---- evict
 
-struct ZkSession::Eviction : Question {
-  ZkRequest request;
+struct Session::Eviction : Question {
+  Request request;
   bool in_doubt = false;  // an answer was lost: it may have been us
   Answer<bool> answer;
 };
 
-void ZkSession::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   const bool entry =
-      entry_id.find('/') == std::string_view::npos && zk_sequence(entry_id).has_value();
+      entry_id.find('/') == std::string_view::npos && sequence_of(entry_id).has_value();
   const auto eviction = std::make_shared<Eviction>();
   // What is no entry is never removed; yet "there is none" is the store's to say.
-  eviction->request = entry ? ZkRequest{ZkRequest::Kind::remove, path(name, entry_id), {}}
-                            : ZkRequest{ZkRequest::Kind::sync, directory(name), {}};
+  eviction->request = entry ? Request{Request::Kind::remove, path(name, entry_id), {}}
+                            : Request{Request::Kind::sync, directory(name), {}};
   eviction->answer = std::move(answer);
   begin(eviction, "remove " + path(name, entry_id));
   try_evict(eviction);
 }
 
-void ZkSession::try_evict(const std::shared_ptr<Eviction>& eviction) {
-  eviction->ask(eviction->request, [this, eviction](ZkReply& reply, std::uint64_t) {
-    const bool removal = eviction->request.kind == ZkRequest::Kind::remove;
-    if (reply.status == ZkStatus::lost) {
+void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
+  eviction->ask(eviction->request, [this, eviction](Reply& reply, std::uint64_t) {
+    const bool removal = eviction->request.kind == Request::Kind::remove;
+    if (reply.status == Status::lost) {
       eviction->in_doubt = removal;
-      repeat(eviction, &ZkSession::try_evict);
+      repeat(eviction, &Session::try_evict);
     } else if (!removal) {
       settle(eviction, false);
-    } else if (reply.status == ZkStatus::ok) {
+    } else if (reply.status == Status::ok) {
       settle(eviction, true);
-    } else if (reply.status == ZkStatus::no_node) {
+    } else if (reply.status == Status::no_node) {
       settle(eviction, eviction->in_doubt);  // gone; if an answer was lost, most likely by us
     } else {
-      settle(eviction, zk_error(reply.status, reply.code, "remove " + eviction->request.path));
+      settle(eviction, call_error(reply.status, reply.code, "remove " + eviction->request.path));
     }
   });
 }
 
 // ---- list: walks the tree below the root
 
-struct ZkSession::Walk : Question {
+struct Session::Walk : Question {
   std::string prefix;
   std::vector<std::string> found;
   std::deque<std::string> ahead;  // directories to be read, by lock name; "": the root
   std::size_t under_way = 0;
   std::size_t strange = 0;  // directories without an entry
-  std::optional<ZkReply> trouble;
+  std::optional<Reply> trouble;
   Answer<std::vector<std::string>> answer;
 };
 
-void ZkSession::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
+void Session::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
   const auto walk = std::make_shared<Walk>();
   walk->prefix = prefix;
   walk->answer = std::move(answer);
@@ -248,19 +248,19 @@ void ZkSession::list(std::string_view prefix, Answer<std::vector<std::string>> a
   walk_from_root(walk);
 }
 
-void ZkSession::walk_from_root(const std::shared_ptr<Walk>& walk) {
+void Session::walk_from_root(const std::shared_ptr<Walk>& walk) {
   walk->found.clear();
   walk->strange = 0;
   walk->trouble.reset();
   walk->ahead.assign(1, std::string());
-  walk->ask({ZkRequest::Kind::sync, parts_.root.empty() ? "/" : parts_.root, {}},
-            [walk](ZkReply& reply, std::uint64_t) {
-              if (reply.status != ZkStatus::ok) walk->trouble = reply;
+  walk->ask({Request::Kind::sync, parts_.root.empty() ? "/" : parts_.root, {}},
+            [walk](Reply& reply, std::uint64_t) {
+              if (reply.status != Status::ok) walk->trouble = reply;
             });
   walk_on(walk);
 }
 
-void ZkSession::walk_on(const std::shared_ptr<Walk>& walk) {
+void Session::walk_on(const std::shared_ptr<Walk>& walk) {
   if (parts_.root.empty() && walk->strange > parts_.most_strange) {
     settle(walk, Error(Errc::store_error,
                        "list the locks: the URL has no root, and more than " +
@@ -278,28 +278,28 @@ void ZkSession::walk_on(const std::shared_ptr<Walk>& walk) {
   if (!walk->trouble) {
     std::sort(walk->found.begin(), walk->found.end());
     settle(walk, std::move(walk->found));
-  } else if (walk->trouble->status == ZkStatus::lost) {
-    repeat(walk, &ZkSession::walk_from_root);
+  } else if (walk->trouble->status == Status::lost) {
+    repeat(walk, &Session::walk_from_root);
   } else {
-    settle(walk, zk_error(walk->trouble->status, walk->trouble->code, "list the locks"));
+    settle(walk, call_error(walk->trouble->status, walk->trouble->code, "list the locks"));
   }
 }
 
-void ZkSession::walk_into(const std::shared_ptr<Walk>& walk, const std::string& name) {
+void Session::walk_into(const std::shared_ptr<Walk>& walk, const std::string& name) {
   ++walk->under_way;
   const std::string where =
-      name.empty() ? (parts_.root.empty() ? "/" : parts_.root) : zk_directory(parts_.root, name);
-  walk->ask({ZkRequest::Kind::children, where, {}},
-            [this, walk, name, where](ZkReply& reply, std::uint64_t) {
+      name.empty() ? (parts_.root.empty() ? "/" : parts_.root) : lock_directory(parts_.root, name);
+  walk->ask({Request::Kind::children, where, {}},
+            [this, walk, name, where](Reply& reply, std::uint64_t) {
               --walk->under_way;
               // Gone meanwhile, or not for us to see: nothing of ours is there.
-              const bool hidden = reply.status == ZkStatus::no_auth && !name.empty();
-              if (reply.status != ZkStatus::ok && reply.status != ZkStatus::no_node && !hidden) {
+              const bool hidden = reply.status == Status::no_auth && !name.empty();
+              if (reply.status != Status::ok && reply.status != Status::no_node && !hidden) {
                 walk->trouble = reply;
               }
               bool lock = false;
               for (const auto& child : reply.children) {
-                if (zk_sequence(child)) {
+                if (sequence_of(child)) {
                   lock = true;
                   continue;
                 }
@@ -320,4 +320,4 @@ void ZkSession::walk_into(const std::shared_ptr<Walk>& walk, const std::string& 
             });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

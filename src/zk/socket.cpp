@@ -13,7 +13,7 @@
 #include <memory>
 #include <string_view>
 
-namespace baton::internal {
+namespace baton::zk {
 
 std::string peer_text(const sockaddr_storage& peer) {
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -94,4 +94,4 @@ void NewPipes::mark() const {
   });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,12 +1,14 @@
 // The C client's socket, which it keeps to itself.
 #pragma once
 
+#include "zk/namespace.h"
+
 #include <sys/socket.h>
 
 #include <set>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // "10.0.0.1:2181", "[::1]:2181".
 std::string peer_text(const sockaddr_storage& peer);
@@ -27,4 +29,4 @@ class NewPipes {
   std::set<int> before_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -2,20 +2,20 @@
 
 #include <zookeeper/zookeeper.h>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 constexpr int kThrottled = -127;  // ZTHROTTLEDOP; older headers have no name for it
 }
 
-ZkStatus zk_status(int code) noexcept {
+Status status_of(int code) noexcept {
   switch (code) {
     case ZOK:
-      return ZkStatus::ok;
+      return Status::ok;
     case ZNONODE:
-      return ZkStatus::no_node;
+      return Status::no_node;
     case ZNODEEXISTS:
-      return ZkStatus::node_exists;
+      return Status::node_exists;
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZSESSIONMOVED:          // the old connection of a session that has moved on
@@ -26,50 +26,50 @@ ZkStatus zk_status(int code) noexcept {
     case ZMARSHALLINGERROR:  // an answer that could not be read: it may have happened
     case ZSYSTEMERROR:
     case kThrottled:
-      return ZkStatus::lost;
+      return Status::lost;
     case ZSESSIONEXPIRED:
-      return ZkStatus::expired;
+      return Status::expired;
     case ZNOAUTH:
     case ZINVALIDACL:
-      return ZkStatus::no_auth;
+      return Status::no_auth;
     case ZAUTHFAILED:
-      return ZkStatus::auth_failed;
+      return Status::auth_failed;
     case ZUNIMPLEMENTED:
-      return ZkStatus::unimplemented;
+      return Status::unimplemented;
     case ZNOCHILDRENFOREPHEMERALS:
-      return ZkStatus::ephemeral_parent;
+      return Status::ephemeral_parent;
     default:
-      return ZkStatus::failed;
+      return Status::failed;
   }
 }
 
-std::string zk_text(int code) {
+std::string text_of(int code) {
   const char* text = zerror(code);
   return std::string(text == nullptr ? "unknown error" : text) + " (" + std::to_string(code) + ")";
 }
 
-Error zk_error(ZkStatus status, int code, std::string_view what) {
-  const std::string text = std::string(what) + ": " + zk_text(code);
+Error call_error(Status status, int code, std::string_view what) {
+  const std::string text = std::string(what) + ": " + text_of(code);
   switch (status) {
-    case ZkStatus::lost:
+    case Status::lost:
       return {Errc::connection_failed, text};
-    case ZkStatus::expired:
+    case Status::expired:
       return {Errc::session_expired, text};
-    case ZkStatus::no_auth:
-    case ZkStatus::auth_failed:
+    case Status::no_auth:
+    case Status::auth_failed:
       return {Errc::permission_denied, text + "; check the credentials and the node's ACL"};
-    case ZkStatus::unimplemented:
+    case Status::unimplemented:
       return {Errc::unsupported, text + "; baton needs ZooKeeper 3.5 or later"};
-    case ZkStatus::ephemeral_parent:
+    case Status::ephemeral_parent:
       return {Errc::store_error,
               text + "; a node on the path is somebody's entry, not a directory"};
-    case ZkStatus::ok:
-    case ZkStatus::no_node:
-    case ZkStatus::node_exists:
-    case ZkStatus::failed:
+    case Status::ok:
+    case Status::no_node:
+    case Status::node_exists:
+    case Status::failed:
       break;
   }
   return {Errc::store_error, text};
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

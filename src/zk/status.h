@@ -1,14 +1,16 @@
 // What a ZooKeeper server or its C client answered, as far as it makes a difference to us. Pure.
 #pragma once
 
+#include "zk/namespace.h"
+
 #include <baton/error.h>
 
 #include <string>
 #include <string_view>
 
-namespace baton::internal {
+namespace baton::zk {
 
-enum class ZkStatus {
+enum class Status {
   ok,
   no_node,
   node_exists,
@@ -22,12 +24,12 @@ enum class ZkStatus {
 };
 
 // From the C client's return codes.
-ZkStatus zk_status(int code) noexcept;
+Status status_of(int code) noexcept;
 
 // For messages: "no node (-101)".
-std::string zk_text(int code);
+std::string text_of(int code);
 
 // The error a caller gets. what: "create /app/job".
-Error zk_error(ZkStatus status, int code, std::string_view what);
+Error call_error(Status status, int code, std::string_view what);
 
-}  // namespace baton::internal
+}  // namespace baton::zk

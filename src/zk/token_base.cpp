@@ -9,43 +9,43 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
-void ZkSession::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
-  const std::string node = zk_directory(parts_.root, kTokenBaseName);
+void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  const std::string node = lock_directory(parts_.root, kTokenBaseName);
   // Behind a sync: a server that lags would show no record, and tokens would lack the base.
-  const auto synced = std::make_shared<ZkReply>();
-  outbox_.ask({ZkRequest::Kind::sync, node, {}},
-              [synced](ZkReply& reply, std::uint64_t) { *synced = std::move(reply); });
-  outbox_.ask({ZkRequest::Kind::get, node, {}},
-              [this, wanted, node, synced, answer = std::move(answer)](ZkReply& reply,
+  const auto synced = std::make_shared<Reply>();
+  outbox_.ask({Request::Kind::sync, node, {}},
+              [synced](Reply& reply, std::uint64_t) { *synced = std::move(reply); });
+  outbox_.ask({Request::Kind::get, node, {}},
+              [this, wanted, node, synced, answer = std::move(answer)](Reply& reply,
                                                                        std::uint64_t) mutable {
-                const ZkReply& said = synced->status == ZkStatus::ok ? reply : *synced;
+                const Reply& said = synced->status == Status::ok ? reply : *synced;
                 switch (said.status) {
-                  case ZkStatus::ok:
+                  case Status::ok:
                     answer(read_token_base(said.data, node));
                     return;
-                  case ZkStatus::no_node:
+                  case Status::no_node:
                     if (wanted == 0) {
                       answer(std::uint64_t{0});
                     } else {
                       record_token_base(wanted, std::move(answer));
                     }
                     return;
-                  case ZkStatus::lost:
-                    again([this, wanted, answer = std::move(answer)]() mutable {
+                  case Status::lost:
+                    retry_later([this, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base(wanted, std::move(answer));
                     });
                     return;
-                  case ZkStatus::expired:
+                  case Status::expired:
                     return;  // the end of the session is told to the listener
                   default:
-                    answer(zk_error(said.status, said.code, "read the token base " + node));
+                    answer(call_error(said.status, said.code, "read the token base " + node));
                 }
               });
 }
 
-void ZkSession::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+void Session::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
   list("", [this, wanted,
             answer = std::move(answer)](const Result<std::vector<std::string>>& locks) mutable {
     if (!locks || !locks->empty()) {
@@ -54,31 +54,31 @@ void ZkSession::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> an
     }
     // The root's levels stay, as the record does. That a level is there already is fine; only what
     // the last request says counts.
-    const auto levels = zk_ancestors(zk_directory(parts_.root, kTokenBaseName));
-    const auto denied = std::make_shared<std::optional<ZkReply>>();
+    const auto levels = ancestors_of(lock_directory(parts_.root, kTokenBaseName));
+    const auto denied = std::make_shared<std::optional<Reply>>();
     for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
-      outbox_.ask({ZkRequest::Kind::create_permanent, levels[i], {}},
-                  [denied](ZkReply& reply, std::uint64_t) {
-                    if (reply.status == ZkStatus::no_auth) *denied = reply;
+      outbox_.ask({Request::Kind::create_permanent, levels[i], {}},
+                  [denied](Reply& reply, std::uint64_t) {
+                    if (reply.status == Status::no_auth) *denied = reply;
                   });
     }
-    outbox_.ask({ZkRequest::Kind::create_permanent, levels.back(), encode_token_base(wanted)},
+    outbox_.ask({Request::Kind::create_permanent, levels.back(), encode_token_base(wanted)},
                 [this, wanted, denied, node = levels.back(), answer = std::move(answer)](
-                    ZkReply& reply, std::uint64_t) mutable {
-                  const bool missing = reply.status == ZkStatus::no_node && *denied;
-                  const ZkReply& said = missing ? **denied : reply;
-                  if (said.status == ZkStatus::ok || said.status == ZkStatus::node_exists) {
+                    Reply& reply, std::uint64_t) mutable {
+                  const bool missing = reply.status == Status::no_node && *denied;
+                  const Reply& said = missing ? **denied : reply;
+                  if (said.status == Status::ok || said.status == Status::node_exists) {
                     settle_token_base(wanted, std::move(answer));  // the store says whose it is
-                  } else if (said.status == ZkStatus::lost || said.status == ZkStatus::no_node) {
+                  } else if (said.status == Status::lost || said.status == Status::no_node) {
                     // no_node: an empty container above went meanwhile, or a cut came in between.
-                    again([this, wanted, answer = std::move(answer)]() mutable {
+                    retry_later([this, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base(wanted, std::move(answer));
                     });
-                  } else if (said.status != ZkStatus::expired) {
-                    answer(zk_error(said.status, said.code, "record the token base " + node));
+                  } else if (said.status != Status::expired) {
+                    answer(call_error(said.status, said.code, "record the token base " + node));
                   }
                 });
   });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 constexpr std::chrono::milliseconds kSoon{100};
@@ -12,20 +12,20 @@ constexpr std::chrono::milliseconds kUnwatchable{1'000};
 std::size_t cost(const std::string& path) { return path.size() + 4; }
 }  // namespace
 
-ZkWatches::ZkWatches(Loop& loop, std::size_t budget, std::function<ZkOutbox*()> more_room)
+Watches::Watches(Loop& loop, std::size_t budget, std::function<Outbox*()> more_room)
     : loop_(loop),
       budget_(budget),
       more_room_(std::move(more_room)),
       alive_(std::make_shared<bool>(true)) {}
 
-ZkWatches::~ZkWatches() {
+Watches::~Watches() {
   *alive_ = false;
   for (auto& [id, watcher] : watchers_) loop_.cancel(watcher.timer);
   for (auto& [path, state] : paths_) loop_.cancel(state.blocked);
   stop_looking();
 }
 
-std::size_t ZkWatches::add_lane(ZkOutbox& outbox) {
+std::size_t Watches::add_lane(Outbox& outbox) {
   const std::size_t lane = lanes_.size();
   lanes_.push_back({&outbox, 0, TimerId::none, {}});
   if (lane != 0) {
@@ -35,16 +35,16 @@ std::size_t ZkWatches::add_lane(ZkOutbox& outbox) {
   return lane;
 }
 
-void ZkWatches::lane_cut(std::size_t lane) {
+void Watches::lane_cut(std::size_t lane) {
   loop_.cancel(lanes_[lane].looking);
   look_apart(lane);
 }
 
-void ZkWatches::stop_looking() {
+void Watches::stop_looking() {
   for (auto& lane : lanes_) loop_.cancel(lane.looking);
 }
 
-void ZkWatches::look_apart(std::size_t lane) {
+void Watches::look_apart(std::size_t lane) {
   for (auto& path : std::exchange(lanes_[lane].looked, {})) idle_.push_back(std::move(path));
   sweep();
   const auto* const outbox = lanes_[lane].outbox;
@@ -71,7 +71,7 @@ void ZkWatches::look_apart(std::size_t lane) {
   }
 }
 
-void ZkWatches::lane_ended(std::size_t lane) {
+void Watches::lane_ended(std::size_t lane) {
   lanes_[lane].outbox = nullptr;
   loop_.cancel(lanes_[lane].looking);
   lanes_[lane].looked.clear();
@@ -84,11 +84,11 @@ void ZkWatches::lane_ended(std::size_t lane) {
   }
 }
 
-std::size_t ZkWatches::choose_lane(std::size_t bytes) {
+std::size_t Watches::choose_lane(std::size_t bytes) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].outbox != nullptr && lanes_[i].bytes + bytes <= budget_) return i;
   }
-  if (ZkOutbox* const more = more_room_()) return add_lane(*more);
+  if (Outbox* const more = more_room_()) return add_lane(*more);
   // The emptiest of those there are.
   std::size_t best = 0;
   for (std::size_t i = 1; i < lanes_.size(); ++i) {
@@ -97,8 +97,8 @@ std::size_t ZkWatches::choose_lane(std::size_t bytes) {
   return best;
 }
 
-WatchId ZkWatches::watch(const std::string& path, std::optional<std::string> mine, bool soon,
-                         WatchHandler handler) {
+WatchId Watches::watch(const std::string& path, std::optional<std::string> mine, bool soon,
+                       WatchHandler handler) {
   const WatchId id{next_id_++};
   auto& watcher = watchers_[id];
   watcher.path = path;
@@ -119,7 +119,7 @@ WatchId ZkWatches::watch(const std::string& path, std::optional<std::string> min
   return id;
 }
 
-void ZkWatches::arm(const std::string& path) {
+void Watches::arm(const std::string& path) {
   const auto found = paths_.find(path);
   if (found == paths_.end()) return;
   Path& state = found->second;
@@ -128,19 +128,19 @@ void ZkWatches::arm(const std::string& path) {
   Lane& lane = lanes_[state.lane];
   lane.bytes += cost(path);
   state.asked = true;
-  lane.outbox->ask({ZkRequest::Kind::get_watch, path, {}},
-                   [this, path, serial = state.serial](ZkReply& reply, std::uint64_t connection) {
+  lane.outbox->ask({Request::Kind::get_watch, path, {}},
+                   [this, path, serial = state.serial](Reply& reply, std::uint64_t connection) {
                      armed(path, serial, reply, connection);
                    });
 }
 
-void ZkWatches::armed(const std::string& path, std::uint64_t serial, const ZkReply& reply,
-                      std::uint64_t connection) {
+void Watches::armed(const std::string& path, std::uint64_t serial, const Reply& reply,
+                    std::uint64_t connection) {
   const auto found = paths_.find(path);
   if (found == paths_.end() || found->second.serial != serial) return;
   Path& state = found->second;
   state.asked = false;
-  if (reply.status == ZkStatus::ok) {
+  if (reply.status == Status::ok) {
     state.armed = true;
     state.connection = connection;
     if (state.watchers.empty()) {
@@ -152,11 +152,11 @@ void ZkWatches::armed(const std::string& path, std::uint64_t serial, const ZkRep
   lanes_[state.lane].bytes -= cost(path);
   const auto* const outbox = lanes_[state.lane].outbox;
   const bool cut = outbox == nullptr || !outbox->open();
-  if (reply.status == ZkStatus::lost && cut && !state.watchers.empty()) {
+  if (reply.status == Status::lost && cut && !state.watchers.empty()) {
     arm(path);  // waits for the next connection
     return;
   }
-  if (reply.status != ZkStatus::no_node && !state.watchers.empty()) {
+  if (reply.status != Status::no_node && !state.watchers.empty()) {
     // We may not watch it, or not now. Whoever waits looks for himself, now and then.
     state.blocked = loop_.at(loop_.now() + kUnwatchable, [this, path] {
       if (const auto late = paths_.find(path); late != paths_.end()) fire(forget(late), false);
@@ -166,7 +166,7 @@ void ZkWatches::armed(const std::string& path, std::uint64_t serial, const ZkRep
   fire(forget(found), false);  // gone already
 }
 
-ZkWatches::Path ZkWatches::forget(Paths::iterator path) {
+Watches::Path Watches::forget(Paths::iterator path) {
   Path state = std::move(path->second);
   loop_.cancel(state.blocked);
   if (state.armed && lanes_[state.lane].outbox != nullptr) {
@@ -176,13 +176,13 @@ ZkWatches::Path ZkWatches::forget(Paths::iterator path) {
   return state;
 }
 
-bool ZkWatches::read_in_order(const std::string& path, std::uint64_t connection) const {
+bool Watches::read_in_order(const std::string& path, std::uint64_t connection) const {
   const auto found = paths_.find(path);
   return found != paths_.end() && found->second.armed && found->second.lane == 0 &&
          found->second.connection == connection;
 }
 
-void ZkWatches::fire(const Path& gone, bool in_order) {
+void Watches::fire(const Path& gone, bool in_order) {
   for (const WatchId id : gone.watchers) {
     auto watcher = watchers_.extract(id);
     if (watcher.empty()) continue;
@@ -195,10 +195,10 @@ void ZkWatches::fire(const Path& gone, bool in_order) {
   }
 }
 
-void ZkWatches::news(std::size_t lane, ZkNews news, const std::string& path) {
+void Watches::news(std::size_t lane, NodeEvent news, const std::string& path) {
   const auto found = paths_.find(path);
   if (found == paths_.end() || found->second.lane != lane || !found->second.armed) return;
-  if (news == ZkNews::changed) {
+  if (news == NodeEvent::changed) {
     // Somebody wrote to the node, and the watch is spent.
     lanes_[lane].bytes -= cost(path);
     found->second.armed = false;
@@ -213,7 +213,7 @@ void ZkWatches::news(std::size_t lane, ZkNews news, const std::string& path) {
   fire(forget(found), in_order);
 }
 
-void ZkWatches::unwatch(WatchId id) {
+void Watches::unwatch(WatchId id) {
   auto watcher = watchers_.extract(id);
   if (watcher.empty()) return;
   loop_.cancel(watcher.mapped().timer);
@@ -229,11 +229,11 @@ void ZkWatches::unwatch(WatchId id) {
   });
 }
 
-void ZkWatches::going(const std::string& path) {
+void Watches::going(const std::string& path) {
   if (const auto found = paths_.find(path); found != paths_.end()) found->second.going = true;
 }
 
-void ZkWatches::sweep() {
+void Watches::sweep() {
   sweeping_ = false;
   for (const auto& path : std::exchange(idle_, {})) {
     const auto found = paths_.find(path);
@@ -249,8 +249,8 @@ void ZkWatches::sweep() {
     forget(found);
     if (lanes_[lane].outbox == nullptr) continue;
     // Whatever the answer: a watch that stays costs an event that nobody waits for.
-    lanes_[lane].outbox->ask({ZkRequest::Kind::unwatch, path, {}}, [](ZkReply&, std::uint64_t) {});
+    lanes_[lane].outbox->ask({Request::Kind::unwatch, path, {}}, [](Reply&, std::uint64_t) {});
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,4 +1,4 @@
-// ZkWatches: who waits for which node to go. Counted by path: many may wait for one node, the
+// Watches: who waits for which node to go. Counted by path: many may wait for one node, the
 // server is asked once. What the server would have to be told again after a reconnect is bounded:
 // beyond that, watches go to further lanes, each a session of its own.
 #pragma once
@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
-class ZkWatches {
+class Watches {
  public:
   // The C client tells the server all watches again in one packet, which the server refuses above
   // 1 MiB.
@@ -26,13 +26,13 @@ class ZkWatches {
 
   // budget: bytes of paths per lane. more_room: all lanes are full: add one, now or later; until
   // then the last one takes more.
-  ZkWatches(Loop& loop, std::size_t budget, std::function<ZkOutbox*()> more_room);
-  ~ZkWatches();
-  ZkWatches(const ZkWatches&) = delete;
-  ZkWatches& operator=(const ZkWatches&) = delete;
+  Watches(Loop& loop, std::size_t budget, std::function<Outbox*()> more_room);
+  ~Watches();
+  Watches(const Watches&) = delete;
+  Watches& operator=(const Watches&) = delete;
 
   // Lane 0 is the session that owns our nodes.
-  std::size_t add_lane(ZkOutbox& outbox);
+  std::size_t add_lane(Outbox& outbox);
   std::size_t lanes() const noexcept { return lanes_.size(); }
   // Its session is over: whoever watched there looks for himself. The lane is not used again.
   void lane_ended(std::size_t lane);
@@ -50,13 +50,13 @@ class ZkWatches {
   // Our node at this path is about to be removed: its watch needs no removal of its own.
   void going(const std::string& path);
 
-  void news(std::size_t lane, ZkNews news, const std::string& path);
+  void news(std::size_t lane, NodeEvent news, const std::string& path);
 
   std::size_t bytes(std::size_t lane) const noexcept { return lanes_[lane].bytes; }
 
  private:
   struct Lane {
-    ZkOutbox* outbox = nullptr;  // null: over
+    Outbox* outbox = nullptr;  // null: over
     std::size_t bytes = 0;
     TimerId looking = TimerId::none;  // while it is apart
     std::vector<std::string> looked;  // nodes whose watchers have looked: some come back, some not
@@ -80,7 +80,7 @@ class ZkWatches {
   using Paths = std::unordered_map<std::string, Path>;
 
   void arm(const std::string& path);
-  void armed(const std::string& path, std::uint64_t serial, const ZkReply& reply,
+  void armed(const std::string& path, std::uint64_t serial, const Reply& reply,
              std::uint64_t connection);
   void fire(const Path& gone, bool in_order);
   bool read_in_order(const std::string& path, std::uint64_t connection) const;
@@ -91,7 +91,7 @@ class ZkWatches {
 
   Loop& loop_;
   const std::size_t budget_;
-  std::function<ZkOutbox*()> more_room_;
+  std::function<Outbox*()> more_room_;
   std::vector<Lane> lanes_;
   Paths paths_;
   std::unordered_map<WatchId, Watcher> watchers_;
@@ -102,4 +102,4 @@ class ZkWatches {
   std::shared_ptr<bool> alive_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

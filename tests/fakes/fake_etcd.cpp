@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::seconds;
 
 namespace {
-const EtcdVerdict kFine{};
-const EtcdVerdict kNoLease{5, "etcdserver: requested lease not found"};
-const EtcdVerdict kCompacted{11, "etcdserver: mvcc: required revision has been compacted"};
-const EtcdVerdict kFuture{11, "etcdserver: mvcc: required revision is a future revision"};
+const CallResult kFine{};
+const CallResult kNoLease{5, "etcdserver: requested lease not found"};
+const CallResult kCompacted{11, "etcdserver: mvcc: required revision has been compacted"};
+const CallResult kFuture{11, "etcdserver: mvcc: required revision is a future revision"};
 
-EtcdVerdict bad_token(const std::string& token) {
-  return token.empty() ? EtcdVerdict{3, "etcdserver: user name is empty"}
-                       : EtcdVerdict{16, "etcdserver: invalid auth token"};
+CallResult bad_token(const std::string& token) {
+  return token.empty() ? CallResult{3, "etcdserver: user name is empty"}
+                       : CallResult{16, "etcdserver: invalid auth token"};
 }
 }  // namespace
 
@@ -30,24 +30,24 @@ void FakeEtcd::fill(std::size_t member, etcdpb::ResponseHeader& header) const {
 
 // ---- calls
 
-EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& request,
-                            EtcdMessage& response, const EtcdCallOptions& options) {
-  if ((members_.at(i).no_leader || !led_) && (options.require_leader || call == EtcdCall::txn)) {
+CallResult FakeEtcd::serve(std::size_t i, Call call, const Message& request, Message& response,
+                           const CallOptions& options) {
+  if ((members_.at(i).no_leader || !led_) && (options.require_leader || call == Call::txn)) {
     return {14, "etcdserver: no leader"};
   }
-  const bool open = call == EtcdCall::authenticate || call == EtcdCall::status;
+  const bool open = call == Call::authenticate || call == Call::status;
   if (auth_ && !open && !tokens_.contains(options.token)) return bad_token(options.token);
   switch (call) {
-    case EtcdCall::range: {
+    case Call::range: {
       const auto& range_request = static_cast<const etcdpb::RangeRequest&>(request);
       if (!range_request.serializable()) pass(i);
       return range(i, range_request, static_cast<etcdpb::RangeResponse&>(response));
     }
-    case EtcdCall::txn: {
+    case Call::txn: {
       return txn(i, static_cast<const etcdpb::TxnRequest&>(request),
                  static_cast<etcdpb::TxnResponse&>(response));
     }
-    case EtcdCall::lease_grant: {
+    case Call::lease_grant: {
       auto& answer = static_cast<etcdpb::LeaseGrantResponse&>(response);
       const std::int64_t id = next_lease_++;
       leases_[id].ttl = static_cast<const etcdpb::LeaseGrantRequest&>(request).ttl();
@@ -58,7 +58,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       answer.set_ttl(leases_[id].ttl);
       return kFine;
     }
-    case EtcdCall::lease_revoke: {
+    case Call::lease_revoke: {
       const auto id = static_cast<const etcdpb::LeaseRevokeRequest&>(request).id();
       if (!leases_.contains(id)) return kNoLease;
       revoke(id);
@@ -66,7 +66,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       fill(i, *static_cast<etcdpb::LeaseRevokeResponse&>(response).mutable_header());
       return kFine;
     }
-    case EtcdCall::lease_time_to_live: {
+    case Call::lease_time_to_live: {
       const auto& asked = static_cast<const etcdpb::LeaseTimeToLiveRequest&>(request);
       auto& answer = static_cast<etcdpb::LeaseTimeToLiveResponse&>(response);
       fill(i, *answer.mutable_header());
@@ -82,7 +82,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       }
       return kFine;
     }
-    case EtcdCall::authenticate: {
+    case Call::authenticate: {
       if (!auth_) return {9, "etcdserver: authentication is not enabled"};
       if (static_cast<const etcdpb::AuthenticateRequest&>(request).password() != "secret") {
         return {3, "etcdserver: authentication failed, invalid user ID or password"};
@@ -93,7 +93,7 @@ EtcdVerdict FakeEtcd::serve(std::size_t i, EtcdCall call, const EtcdMessage& req
       tokens_.insert(answer.token());
       return kFine;
     }
-    case EtcdCall::status: {
+    case Call::status: {
       auto& answer = static_cast<etcdpb::StatusResponse&>(response);
       fill(i, *answer.mutable_header());
       answer.set_version("3.5.0");
@@ -149,8 +149,8 @@ void FakeEtcd::range(const Keys& keys, const etcdpb::RangeRequest& request,
   }
 }
 
-EtcdVerdict FakeEtcd::range(std::size_t i, const etcdpb::RangeRequest& request,
-                            etcdpb::RangeResponse& response) {
+CallResult FakeEtcd::range(std::size_t i, const etcdpb::RangeRequest& request,
+                           etcdpb::RangeResponse& response) {
   const std::int64_t applied = members_[i].applied;
   if (request.revision() > applied) return kFuture;
   if (request.revision() != 0 && request.revision() < compacted_) return kCompacted;
@@ -172,8 +172,8 @@ bool FakeEtcd::holds(const etcdpb::Compare& compare) const {
   return (kv == nullptr ? 0 : kv->create_revision()) == compare.create_revision();
 }
 
-EtcdVerdict FakeEtcd::txn(std::size_t i, const etcdpb::TxnRequest& request,
-                          etcdpb::TxnResponse& response) {
+CallResult FakeEtcd::txn(std::size_t i, const etcdpb::TxnRequest& request,
+                         etcdpb::TxnResponse& response) {
   bool yes = true;
   for (const auto& compare : request.compare()) yes = yes && holds(compare);
   const auto& operations = yes ? request.success() : request.failure();
@@ -266,7 +266,7 @@ void FakeEtcd::revoke(std::int64_t id) {
   if (!gone.empty()) wrote();
 }
 
-std::optional<EtcdVerdict> FakeEtcd::refuse_keep_alive(const std::string& token) {
+std::optional<CallResult> FakeEtcd::refuse_keep_alive(const std::string& token) {
   if (!auth_ || !checks_keepalives || tokens_.contains(token)) return std::nullopt;
   ++refused_keepalives;
   return keepalive_refusal ? keepalive_refusal : bad_token(token);
@@ -342,4 +342,4 @@ std::vector<std::int64_t> FakeEtcd::leases() const {
   return ids;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -4,7 +4,7 @@
 
 #include "common/base/loop.h"
 #include "etcd/baton_etcd_wire.pb.h"
-#include "etcd/wire.h"
+#include "etcd/transport.h"
 
 #include <chrono>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 struct FakeMember {
   std::uint64_t cluster = 7;
@@ -31,7 +31,7 @@ struct FakeMember {
 class FakeHearer {
  public:
   virtual ~FakeHearer() = default;
-  virtual void hear(const EtcdMessage& response) = 0;
+  virtual void hear(const Message& response) = 0;
 };
 
 class FakeEtcd {
@@ -40,13 +40,13 @@ class FakeEtcd {
   ~FakeEtcd();
 
   // ---- what a member is asked, now
-  EtcdVerdict serve(std::size_t member, EtcdCall call, const EtcdMessage& request,
-                    EtcdMessage& response, const EtcdCallOptions& options);
+  CallResult serve(std::size_t member, Call call, const Message& request, Message& response,
+                   const CallOptions& options);
   // False: there is nobody to ask, no answer comes.
   bool keep_alive(std::size_t member, const etcdpb::LeaseKeepAliveRequest& request,
                   etcdpb::LeaseKeepAliveResponse& response);
   // How a stream ends on which a keepalive was sent with this token; nothing: it is answered.
-  std::optional<EtcdVerdict> refuse_keep_alive(const std::string& token);
+  std::optional<CallResult> refuse_keep_alive(const std::string& token);
   void watch(std::size_t member, FakeHearer* stream, const std::string& token,
              const etcdpb::WatchRequest& request);
   void stream_gone(FakeHearer* stream);
@@ -88,7 +88,7 @@ class FakeEtcd {
   std::string refusal = "etcdserver: permission denied";
   // Servers from 3.4.42, 3.5.28 and 3.6.9 on check the token of every keepalive.
   bool checks_keepalives = true;
-  std::optional<EtcdVerdict> keepalive_refusal{};  // none: what the token deserves
+  std::optional<CallResult> keepalive_refusal{};  // none: what the token deserves
   int refused_keepalives = 0;
   std::int64_t keepalive_bonus = 0;     // answers promise more than was granted
   std::function<bool()> loses_watch;    // asked for every new watch: it never tells
@@ -116,10 +116,10 @@ class FakeEtcd {
   Keys at(std::int64_t revision) const;
   static void range(const Keys& keys, const etcdpb::RangeRequest& request,
                     etcdpb::RangeResponse& response);
-  EtcdVerdict range(std::size_t member, const etcdpb::RangeRequest& request,
-                    etcdpb::RangeResponse& response);
-  EtcdVerdict txn(std::size_t member, const etcdpb::TxnRequest& request,
-                  etcdpb::TxnResponse& response);
+  CallResult range(std::size_t member, const etcdpb::RangeRequest& request,
+                   etcdpb::RangeResponse& response);
+  CallResult txn(std::size_t member, const etcdpb::TxnRequest& request,
+                 etcdpb::TxnResponse& response);
   bool holds(const etcdpb::Compare& compare) const;
   void write(const std::string& key, const std::string& value, std::int64_t lease);
   bool erase(const std::string& key);  // at the revision that is being made
@@ -144,4 +144,4 @@ class FakeEtcd {
   std::set<std::string> tokens_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

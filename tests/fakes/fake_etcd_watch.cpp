@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 void FakeEtcd::watch(std::size_t i, FakeHearer* stream, const std::string& token,
                      const etcdpb::WatchRequest& request) {
@@ -99,4 +99,4 @@ void FakeEtcd::stream_gone(FakeHearer* stream) {
   std::erase_if(watchers_, [&](const auto& watcher) { return watcher->stream == stream; });
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
 std::string fake_parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
@@ -52,15 +52,15 @@ int FakeZkTree::erase(const std::string& path) {
   return ZOK;
 }
 
-int FakeZkTree::create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner,
-                       std::int64_t ctime_ms, ZkReply& reply) {
+int FakeZkTree::create(const Request& request, FakeNode::Kind kind, std::int64_t owner,
+                       std::int64_t ctime_ms, Reply& reply) {
   ++zxid;
   const std::string up = fake_parent_of(request.path);
   const auto parent = nodes.find(up);
   if (!up.empty() && parent == nodes.end()) return ZNONODE;
   if (!up.empty() && parent->second.kind == FakeNode::Kind::entry) return ZNOCHILDRENFOREPHEMERALS;
   reply.path = request.path;
-  if (request.kind == ZkRequest::Kind::create_entry) {
+  if (request.kind == Request::Kind::create_entry) {
     char number[16];
     std::snprintf(number, sizeof number, "%010d", up.empty() ? 0 : parent->second.next_number);
     reply.path += number;
@@ -80,9 +80,9 @@ int FakeZkTree::create(const ZkRequest& request, FakeNode::Kind kind, std::int64
   return ZOK;
 }
 
-int fake_read(const FakeTree& tree, const ZkRequest& request, ZkReply& reply) {
+int fake_read(const FakeTree& tree, const Request& request, Reply& reply) {
   const auto found = tree.find(request.path);
-  if (request.kind == ZkRequest::Kind::children) {
+  if (request.kind == Request::Kind::children) {
     if (found == tree.end() && request.path != "/") return ZNONODE;
     reply.children = fake_children_in(tree, request.path);
     return ZOK;
@@ -96,4 +96,4 @@ int fake_read(const FakeTree& tree, const ZkRequest& request, ZkReply& reply) {
   return ZOK;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -2,7 +2,7 @@
 // fakes of the unit tests and the servers of the simulator have one each.
 #pragma once
 
-#include "zk/line.h"
+#include "zk/transport.h"
 
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
 struct FakeNode {
   enum class Kind { permanent, container, entry };
@@ -39,14 +39,14 @@ struct FakeZkTree {
   const FakeNode* find(const std::string& path) const;
   std::vector<std::string> entries_of(std::int64_t session) const;  // paths
   // ZOK, or another code of the C client.
-  int create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner,
-             std::int64_t ctime_ms, ZkReply& reply);
+  int create(const Request& request, FakeNode::Kind kind, std::int64_t owner, std::int64_t ctime_ms,
+             Reply& reply);
   int erase(const std::string& path);
   // Of a container that was used and is empty; "": there is none.
   std::string reapable() const;
 };
 
 // What a read answers, watches aside.
-int fake_read(const FakeTree& tree, const ZkRequest& request, ZkReply& reply);
+int fake_read(const FakeTree& tree, const Request& request, Reply& reply);
 
-}  // namespace baton::internal
+}  // namespace baton::zk

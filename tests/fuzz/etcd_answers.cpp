@@ -47,18 +47,20 @@ void check_rule(Input& in) {
   if (!reading.ParseFromString(in.text())) return;
   for (int n = 0; n < 4; ++n) reading.MergeFromString(in.text());
   const std::uint64_t token = in.edge() & ~(std::uint64_t{1} << 63);
-  const std::string key = in.flag() && reading.kvs_size() > 0 ? reading.kvs(0).key()
-                                                              : etcd_key(kPrefix, 0x1234, Nonce{7});
-  if (!etcd_direct(kPrefix, key)) return;
-  const auto result = etcd_standing(kPrefix, key, token, Nonce{7}, reading);
+  const std::string key = in.flag() && reading.kvs_size() > 0
+                              ? reading.kvs(0).key()
+                              : etcd::entry_key(kPrefix, 0x1234, Nonce{7});
+  if (!etcd::is_direct_entry(kPrefix, key)) return;
+  const auto result = etcd::read_queue(kPrefix, key, token, Nonce{7}, reading);
   const auto judged = judge(result.standing.view, Nonce{7});
   FUZZ_REQUIRE(!result.incomplete || judged.verdict == Verdict::missing);
   FUZZ_REQUIRE((judged.verdict == Verdict::holder) == proves_holder(reading, key, token));
   if (judged.verdict == Verdict::waiting) {
-    const auto id = etcd_parse_entry_id(judged.predecessor->id);
+    const auto id = etcd::parse_entry_id(judged.predecessor->id);
     const bool shown =
         std::any_of(reading.kvs().begin(), reading.kvs().end(), [&](const etcdpb::KeyValue& kv) {
-          return etcd_entry_id(kPrefix, kv.key(), kv.create_revision()) == judged.predecessor->id;
+          return etcd::format_entry_id(kPrefix, kv.key(), kv.create_revision()) ==
+                 judged.predecessor->id;
         });
     FUZZ_REQUIRE(shown && id.has_value());
   }
@@ -66,32 +68,32 @@ void check_rule(Input& in) {
 
 void check_value(const std::string& text) {
   using std::chrono::system_clock;
-  if (const auto value = etcd_decode_value(text)) {
+  if (const auto value = etcd::decode_value(text)) {
     FUZZ_REQUIRE(text.starts_with("baton/1 ") && value->label.size() <= 256);
-    const auto again = etcd_decode_value(etcd_encode_value(value->label, value->since));
+    const auto again = etcd::decode_value(etcd::encode_value(value->label, value->since));
     FUZZ_REQUIRE(again && again->label == value->label && again->since == value->since);
   }
   const auto now = system_clock::time_point(std::chrono::seconds(1'700'000'000));
-  const auto made = etcd_decode_value(etcd_encode_value(text, now));
+  const auto made = etcd::decode_value(etcd::encode_value(text, now));
   FUZZ_REQUIRE(made && made->label == text.substr(0, 256) && made->since == now);
-  const EtcdVerdict verdict{static_cast<int>(text.size() % 20), text};
-  const auto status = etcd_status(verdict);
-  FUZZ_REQUIRE((status == EtcdStatus::ok) == (verdict.code == 0));
-  FUZZ_REQUIRE(etcd_error(status, verdict, "x").what()[0] != '\0');
+  const etcd::CallResult verdict{static_cast<int>(text.size() % 20), text};
+  const auto status = etcd::status_of(verdict);
+  FUZZ_REQUIRE((status == etcd::Status::ok) == (verdict.code == 0));
+  FUZZ_REQUIRE(etcd::call_error(status, verdict, "x").what()[0] != '\0');
 }
 
 class Peer final : private SessionListener {
  public:
   Peer(FakeEtcd& etcd, Input& in) : wire(etcd, in), loop_(manual_loop(etcd)) {
-    EtcdSessionParts parts;
-    parts.link = fake_link_parts(loop_, wire, atlas_);
+    etcd::SessionParts parts;
+    parts.link = fake_link_parts(loop_, wire, cluster_state_);
     parts.root = "/app";
     parts.label = "the label";
     parts.session_timeout = milliseconds(6'000);
     SessionListener& listener = *this;
-    session_ = std::make_unique<EtcdSession>(std::move(parts), listener, [this](Result<Done> done) {
-      opened_ = opened_ || done.has_value();
-    });
+    session_ = std::make_unique<etcd::Session>(
+        std::move(parts), listener,
+        [this](Result<Done> done) { opened_ = opened_ || done.has_value(); });
     pass();
     FUZZ_REQUIRE(opened_);
   }
@@ -119,7 +121,7 @@ class Peer final : private SessionListener {
     loop_.step(nullptr);
     loop_.advance(span);
   }
-  EtcdSession& session() { return *session_; }
+  etcd::Session& session() { return *session_; }
   bool over() const noexcept { return over_; }
 
   LyingWire wire;
@@ -132,10 +134,10 @@ class Peer final : private SessionListener {
   void session_resumed() override {}
 
   ManualLoop& loop_;
-  EtcdAtlas atlas_;
+  etcd::ClusterState cluster_state_;
   bool opened_ = false;
   bool over_ = false;
-  std::unique_ptr<EtcdSession> session_;
+  std::unique_ptr<etcd::Session> session_;
 };
 
 struct OurTicket {
@@ -240,7 +242,7 @@ class World {
       });
     }
     if (judged.verdict != Verdict::holder) return false;
-    const auto id = etcd_parse_entry_id(standing.view.tickets.back().id);
+    const auto id = etcd::parse_entry_id(standing.view.tickets.back().id);
     FUZZ_REQUIRE(id.has_value());
     const auto& shown = peer.wire.readings();
     FUZZ_REQUIRE(std::any_of(shown.begin(), shown.end(), [&](const auto& reading) {

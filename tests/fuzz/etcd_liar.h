@@ -13,8 +13,9 @@
 namespace baton::fuzz {
 
 using namespace internal;
+using namespace etcd;
 
-class LyingWire final : public EtcdWire {
+class LyingWire final : public etcd::Transport {
  public:
   LyingWire(FakeEtcd& etcd, Input& in) : inner_(etcd), in_(in) {}
 
@@ -29,14 +30,14 @@ class LyingWire final : public EtcdWire {
   bool unreachable(std::size_t i) override { return inner_.unreachable(i); }
   void renew(std::size_t i) override { inner_.renew(i); }
 
-  void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options, EtcdAnswer answer,
-           Task* cancel) override {
+  void ask(std::size_t endpoint, etcd::Call call, const etcd::Message& request,
+           std::unique_ptr<etcd::Message> response, const etcd::CallOptions& options,
+           etcd::CallAnswer answer, Task* cancel) override {
     inner_.ask(
         endpoint, call, request, std::move(response), options,
-        [this, call, answer = std::move(answer)](const EtcdVerdict& verdict,
-                                                 EtcdMessage& body) mutable {
-          EtcdVerdict said = verdict;
+        [this, call, answer = std::move(answer)](const etcd::CallResult& verdict,
+                                                 etcd::Message& body) mutable {
+          etcd::CallResult said = verdict;
           if (lies) change(said, body);
           if (said.code == 0) note(call, body);
           answer(said, body);
@@ -44,21 +45,22 @@ class LyingWire final : public EtcdWire {
         cancel);
   }
 
-  std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow, const std::string& token,
-                                   EtcdStreamListener& listener) override {
+  std::unique_ptr<etcd::Stream> open(std::size_t endpoint, etcd::StreamKind flow,
+                                     const std::string& token,
+                                     etcd::StreamListener& listener) override {
     auto stream = std::make_unique<Stream>(*this, listener);
     stream->inner = inner_.open(endpoint, flow, token, *stream);
     return stream;
   }
 
  private:
-  struct Stream final : EtcdStream, EtcdStreamListener {
-    Stream(LyingWire& to, EtcdStreamListener& whom) : wire(to), listener(whom) {}
-    void send(const EtcdMessage& message) override { inner->send(message); }
-    void stream_message(const EtcdMessage& message) override {
-      const std::unique_ptr<EtcdMessage> copy(message.New());
+  struct Stream final : etcd::Stream, etcd::StreamListener {
+    Stream(LyingWire& to, etcd::StreamListener& whom) : wire(to), listener(whom) {}
+    void send(const etcd::Message& message) override { inner->send(message); }
+    void stream_message(const etcd::Message& message) override {
+      const std::unique_ptr<etcd::Message> copy(message.New());
       copy->CheckTypeAndMergeFrom(message);
-      EtcdVerdict said;
+      etcd::CallResult said;
       if (wire.lies) wire.change(said, *copy);
       if (said.code != 0) {
         listener.stream_ended(said);  // this may be gone after it
@@ -66,14 +68,14 @@ class LyingWire final : public EtcdWire {
         listener.stream_message(*copy);
       }
     }
-    void stream_ended(const EtcdVerdict& why) override { listener.stream_ended(why); }
+    void stream_ended(const etcd::CallResult& why) override { listener.stream_ended(why); }
     LyingWire& wire;
-    EtcdStreamListener& listener;
-    std::unique_ptr<EtcdStream> inner;
+    etcd::StreamListener& listener;
+    std::unique_ptr<etcd::Stream> inner;
   };
 
   // Leaves it, adds to it, puts something else in its place, or makes an error of it.
-  void change(EtcdVerdict& verdict, EtcdMessage& body) {
+  void change(etcd::CallResult& verdict, etcd::Message& body) {
     switch (in_.byte() % 8) {
       case 0:
       case 1:
@@ -95,7 +97,7 @@ class LyingWire final : public EtcdWire {
   }
 
   // The fields that decide something, at their edges.
-  void twist(EtcdMessage& body) {
+  void twist(etcd::Message& body) {
     const auto number = [this] { return static_cast<std::int64_t>(in_.edge()); };
     if (auto* range = reading_in(body)) {
       const std::uint8_t what = in_.byte();
@@ -122,7 +124,7 @@ class LyingWire final : public EtcdWire {
     }
   }
 
-  static etcdpb::RangeResponse* reading_in(EtcdMessage& body) {
+  static etcdpb::RangeResponse* reading_in(etcd::Message& body) {
     if (auto* range = dynamic_cast<etcdpb::RangeResponse*>(&body)) return range;
     auto* txn = dynamic_cast<etcdpb::TxnResponse*>(&body);
     if (txn == nullptr || txn->responses_size() == 0) return nullptr;
@@ -130,8 +132,8 @@ class LyingWire final : public EtcdWire {
     return last.has_response_range() ? last.mutable_response_range() : nullptr;
   }
 
-  void note(EtcdCall call, EtcdMessage& body) {
-    if (call != EtcdCall::range && call != EtcdCall::txn) return;
+  void note(etcd::Call call, etcd::Message& body) {
+    if (call != etcd::Call::range && call != etcd::Call::txn) return;
     if (auto* reading = reading_in(body)) readings_.push_back(*reading);
   }
 

@@ -16,6 +16,7 @@
 namespace baton::fuzz {
 
 using namespace internal;
+using namespace file;
 
 namespace {
 
@@ -214,7 +215,7 @@ FileClient::FileClient(const std::string& directory) : deaf_(std::make_unique<De
   BackendOptions options{};
   options.label = "fuzz";
   options.log = [](LogLevel, std::string_view) {};
-  backend_ = make_file_backend(directory, options).value();
+  backend_ = file::make_backend(directory, options).value();
   auto session = ask<std::unique_ptr<Session>>(
       [&](auto answer) { backend_->open(*deaf_, std::move(answer)); });
   if (!session) backend_->stop();

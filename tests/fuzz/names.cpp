@@ -76,26 +76,26 @@ bool shown_safely(std::string_view text) {
 // What the stores make of a legal name; each must find it again.
 void check_stores(const LockName& name) {
   const auto segments = split(name.text());
-  const auto directories = lock_directories(name);
+  const auto directories = file::lock_directories(name);
   FUZZ_REQUIRE(directories.size() == segments.size());
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const bool last = i + 1 == segments.size();
     FUZZ_REQUIRE(directories[i] == segments[i] + (last ? "" : ","));
-    FUZZ_REQUIRE(!parse_queue_file_name(directories[i]) || last);
+    FUZZ_REQUIRE(!file::parse_queue_file_name(directories[i]) || last);
     // A lock below another one must not be taken for an entry of it.
-    FUZZ_REQUIRE(!zk_sequence(segments[i]), segments[i]);
+    FUZZ_REQUIRE(!zk::sequence_of(segments[i]), segments[i]);
   }
   for (const std::string root : {"", "/app"}) {
-    const auto directory = zk_directory(root, name.text());
-    const auto ancestors = zk_ancestors(directory);
+    const auto directory = zk::lock_directory(root, name.text());
+    const auto ancestors = zk::ancestors_of(directory);
     FUZZ_REQUIRE(ancestors.back() == directory);
     FUZZ_REQUIRE(ancestors.size() == segments.size() + (root.empty() ? 0 : 1));
-    const auto prefix = etcd_prefix(root, name.text());
-    const auto key = etcd_key(prefix, 0x1234, Nonce{7});
-    FUZZ_REQUIRE(etcd_direct(prefix, key));
-    FUZZ_REQUIRE(etcd_lock_of(root, key) == name.text());
-    FUZZ_REQUIRE(key < etcd_range_end(prefix) && key > prefix);
-    const auto id = etcd_parse_entry_id(etcd_entry_id(prefix, key, 9));
+    const auto prefix = etcd::lock_prefix(root, name.text());
+    const auto key = etcd::entry_key(prefix, 0x1234, Nonce{7});
+    FUZZ_REQUIRE(etcd::is_direct_entry(prefix, key));
+    FUZZ_REQUIRE(etcd::lock_of_key(root, key) == name.text());
+    FUZZ_REQUIRE(key < etcd::range_end_of(prefix) && key > prefix);
+    const auto id = etcd::parse_entry_id(etcd::format_entry_id(prefix, key, 9));
     FUZZ_REQUIRE(id && prefix + id->suffix == key && id->revision == 9);
   }
 }

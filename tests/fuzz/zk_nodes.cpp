@@ -13,7 +13,7 @@
 #include <map>
 #include <set>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using fuzz::Input;
@@ -39,17 +39,17 @@ std::optional<std::int64_t> expected_sequence(const std::string& child) {
 }
 
 void check_rule(const std::vector<std::string>& children) {
-  const auto queue = zk_queue(children);
+  const auto queue = make_queue(children);
   FUZZ_REQUIRE(queue.entries.size() + queue.others == children.size());
   std::size_t first = 0;
   for (const auto& child : children) {
-    const auto sequence = zk_sequence(child);
+    const auto sequence = sequence_of(child);
     FUZZ_REQUIRE(sequence == expected_sequence(child), child);
     if (!sequence) continue;
     FUZZ_REQUIRE(*sequence >= 0);
-    const auto position = zk_position(queue, *sequence, child);
+    const auto position = position_of(queue, *sequence, child);
     FUZZ_REQUIRE(position.has_value(), child);
-    const ZkEntry* nearest = nullptr;
+    const QueueEntry* nearest = nullptr;
     std::size_t ahead = 0;
     for (const auto& entry : queue.entries) {
       if (entry.name == child || entry.sequence > *sequence) continue;
@@ -62,26 +62,26 @@ void check_rule(const std::vector<std::string>& children) {
       FUZZ_REQUIRE(position->predecessor->sequence == nearest->sequence);
       FUZZ_REQUIRE(position->predecessor->name != child);
       // For the recipe everybody ahead has a smaller rank, also with the same number.
-      FUZZ_REQUIRE(zk_rank(nearest->sequence, false) < zk_rank(*sequence, true));
+      FUZZ_REQUIRE(rank_of(nearest->sequence, false) < rank_of(*sequence, true));
     }
     first += ahead == 0 ? 1 : 0;
-    FUZZ_REQUIRE(!zk_position(queue, *sequence, child + "x"));
+    FUZZ_REQUIRE(!position_of(queue, *sequence, child + "x"));
   }
   FUZZ_REQUIRE(first <= 1);  // one holder at most, whatever the list
 }
 
 void check_data(const std::string& data) {
-  const auto label = zk_decode_label(data);
+  const auto label = decode_label(data);
   FUZZ_REQUIRE(label.has_value() == data.starts_with("baton/1 "));
   FUZZ_REQUIRE(!label || label->size() <= 256);
-  FUZZ_REQUIRE(zk_decode_label(zk_encode_label(data)) == data.substr(0, 256));
+  FUZZ_REQUIRE(decode_label(encode_label(data)) == data.substr(0, 256));
 }
 
 void check_status(Input& in) {
   const int code = static_cast<int>(in.edge());
-  const auto status = zk_status(code);
-  FUZZ_REQUIRE((status == ZkStatus::ok) == (code == 0));
-  FUZZ_REQUIRE(zk_error(status, code, "x").what()[0] != '\0');
+  const auto status = status_of(code);
+  FUZZ_REQUIRE((status == Status::ok) == (code == 0));
+  FUZZ_REQUIRE(zk::call_error(status, code, "x").what()[0] != '\0');
 }
 
 // A name as peers, strangers and forgers choose it.
@@ -181,7 +181,7 @@ class World {
         client.persist([&] { return client.withdraw(nonce); });
         // Gone for sure: no node of that ticket is left.
         for (const auto& path : client.entries()) {
-          FUZZ_REQUIRE(path.find("/" + zk_entry_prefix(client.id(nonce))) == path.npos, path);
+          FUZZ_REQUIRE(path.find("/" + zk::entry_prefix(client.id(nonce))) == path.npos, path);
         }
         return;
       }
@@ -192,7 +192,7 @@ class World {
         const auto evicted = client.persist([&] { return client.evict(entry); });
         const auto after = zk_.children(kDirectory);
         // Exactly the entry that was named, or nothing.
-        const bool was = std::count(before.begin(), before.end(), entry) != 0 && zk_sequence(entry);
+        const bool was = std::count(before.begin(), before.end(), entry) != 0 && sequence_of(entry);
         FUZZ_REQUIRE(after.size() == before.size() - (was ? 1 : 0), entry);
         // After a lost answer "it is gone" may be taken for "by us".
         FUZZ_REQUIRE(evicted->ok() && (evicted->value() == was || !calm), entry);
@@ -233,7 +233,7 @@ class World {
   // A hold needs: the node exists, its owner is the session, its czxid is the token; and nobody
   // has a number below or the same.
   void check_holder(FakeZkClient& client, std::uint64_t nonce, std::uint64_t token) {
-    const auto prefix = zk_entry_prefix(client.id(nonce));
+    const auto prefix = zk::entry_prefix(client.id(nonce));
     std::optional<std::int64_t> mine;
     for (const auto& child : zk_.children(kDirectory)) {
       const auto* node = zk_.find(kDirectory + "/" + child);
@@ -257,7 +257,7 @@ class World {
     for (const auto& entry : snapshot->value().entries) {
       const auto* node = zk_.find(kDirectory + "/" + entry.id);
       FUZZ_REQUIRE(node != nullptr && entry.token == node->created_at);
-      FUZZ_REQUIRE(entry.label == zk_decode_label(node->data).value_or("unknown"));
+      FUZZ_REQUIRE(entry.label == decode_label(node->data).value_or("unknown"));
       if (!shown.empty()) {
         FUZZ_REQUIRE(*expected_sequence(shown.back()) <= *expected_sequence(entry.id));
       }
@@ -278,10 +278,10 @@ class World {
 };
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk
 
 FUZZ_TARGET(zk_nodes) {
   GTEST_FLAG_SET(break_on_failure, true);  // what the fakes expect is promised, too
   baton::fuzz::Input in(input);
-  baton::internal::World(in).run();
+  baton::zk::World(in).run();
 }

@@ -6,15 +6,15 @@
 namespace baton::sim {
 
 using namespace std::chrono_literals;
-using internal::EtcdCall;
-using internal::EtcdFlow;
-using internal::EtcdMessage;
-using internal::EtcdVerdict;
+using etcd::Call;
+using etcd::CallResult;
+using etcd::Message;
+using etcd::StreamKind;
 namespace etcdpb = internal::etcdpb;
 
 namespace {
-std::shared_ptr<EtcdMessage> copy(const EtcdMessage& message) {
-  std::shared_ptr<EtcdMessage> made(message.New());
+std::shared_ptr<etcd::Message> copy(const etcd::Message& message) {
+  std::shared_ptr<etcd::Message> made(message.New());
   made->CheckTypeAndMergeFrom(message);
   return made;
 }
@@ -39,14 +39,14 @@ void EtcdMembers::resume(std::size_t member) {
 // ---- calls
 
 struct SimEtcdWire::Call {
-  std::unique_ptr<EtcdMessage> response;
-  internal::EtcdAnswer answer;
+  std::unique_ptr<etcd::Message> response;
+  etcd::CallAnswer answer;
   bool done = false;
   internal::TimerId timer = internal::TimerId::none;
 };
 
-SimEtcdWire::SimEtcdWire(World& world, PortParts parts, internal::FakeEtcd& etcd,
-                         EtcdMembers& members, const Quirks& quirks, Nanos timeout)
+SimEtcdWire::SimEtcdWire(World& world, PortParts parts, etcd::FakeEtcd& etcd, EtcdMembers& members,
+                         const Quirks& quirks, Nanos timeout)
     : world_(world),
       parts_(std::move(parts)),
       etcd_(etcd),
@@ -56,17 +56,16 @@ SimEtcdWire::SimEtcdWire(World& world, PortParts parts, internal::FakeEtcd& etcd
 
 SimEtcdWire::~SimEtcdWire() { *alive_ = false; }
 
-void SimEtcdWire::finish(const std::shared_ptr<Call>& call, const EtcdVerdict& verdict) {
+void SimEtcdWire::finish(const std::shared_ptr<Call>& call, const etcd::CallResult& verdict) {
   if (std::exchange(call->done, true)) return;
   parts_.loop->cancel(call->timer);
   call->answer(verdict, *call->response);
   call->answer = nullptr;
 }
 
-void SimEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& request,
-                      std::unique_ptr<EtcdMessage> response,
-                      const internal::EtcdCallOptions& options, internal::EtcdAnswer answer,
-                      Task* /*cancel*/) {
+void SimEtcdWire::ask(std::size_t endpoint, etcd::Call kind, const etcd::Message& request,
+                      std::unique_ptr<etcd::Message> response, const etcd::CallOptions& options,
+                      etcd::CallAnswer answer, Task* /*cancel*/) {
   const Weather& weather = *parts_.weather;
   auto call = std::make_shared<Call>();
   call->response = std::move(response);
@@ -74,8 +73,8 @@ void SimEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& re
   call->timer = parts_.loop->at(parts_.loop->now() + options.timeout, [this, call] {
     finish(call, {4, "Deadline Exceeded"});
   });
-  const auto back = [this, alive = alive_, call](const EtcdVerdict& verdict,
-                                                 const std::shared_ptr<EtcdMessage>& served) {
+  const auto back = [this, alive = alive_, call](const etcd::CallResult& verdict,
+                                                 const std::shared_ptr<etcd::Message>& served) {
     if (!*alive || !parts_.weather->down || world_.chance(parts_.weather->lose_answer)) return;
     world_.after(delay_in(world_, *parts_.weather), [this, alive, call, verdict, served] {
       if (!*alive) return;
@@ -94,16 +93,17 @@ void SimEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& re
   Nanos delay = delay_in(world_, weather);
   // It was on its way all the time, through a member that was slow.
   const bool healed = weather.latest == Nanos{};
-  if (!healed && quirks_.on(Quirk::etcd_late_txn) && kind == EtcdCall::txn && world_.chance(0.02)) {
+  if (!healed && quirks_.on(Quirk::etcd_late_txn) && kind == etcd::Call::txn &&
+      world_.chance(0.02)) {
     delay = world_.span(options.timeout, timeout_ * 2);
   }
   const auto carry = [this, endpoint, kind, options, back, asked = copy(request),
-                      empty = std::shared_ptr<EtcdMessage>(call->response->New())](Nanos after) {
+                      empty = std::shared_ptr<etcd::Message>(call->response->New())](Nanos after) {
     world_.after(
         after, [etcd = &etcd_, members = &members_, endpoint, kind, options, back, asked, empty] {
           members->at(endpoint, [etcd, members, endpoint, kind, options, back, asked, empty] {
             if (members->down(endpoint)) return;
-            const std::shared_ptr<EtcdMessage> served(empty->New());
+            const std::shared_ptr<etcd::Message> served(empty->New());
             const auto verdict = etcd->serve(endpoint, kind, *asked, *served, options);
             back(verdict, served);
           });
@@ -114,10 +114,10 @@ void SimEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& re
 
 // ---- streams
 
-class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
+class SimEtcdWire::SimStream final : public SimPipe, public etcd::FakeHearer {
  public:
-  Stream(SimEtcdWire& wire, std::size_t endpoint, EtcdFlow flow, std::string token,
-         internal::EtcdStreamListener& listener)
+  SimStream(SimEtcdWire& wire, std::size_t endpoint, etcd::StreamKind flow, std::string token,
+            etcd::StreamListener& listener)
       : SimPipe(wire.world_, *wire.parts_.weather),
         world_(wire.world_),
         parts_(wire.parts_),
@@ -130,10 +130,11 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
   // Never known to the cluster when it goes: leave() or break_off() came before.
   std::size_t endpoint() const { return endpoint_; }
 
-  void send(const EtcdMessage& message) {
+  void send(const etcd::Message& message) {
     if (broken_) return;
     const Weather& weather = *parts_.weather;
-    if (flow_ == EtcdFlow::keep_alive && world_.chance(weather.stop_after_beat)) parts_.on_beat();
+    if (flow_ == etcd::StreamKind::keep_alive && world_.chance(weather.stop_after_beat))
+      parts_.on_beat();
     if (world_.chance(weather.lose_request)) {
       break_off();
       return;
@@ -142,7 +143,7 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
       members_.at(endpoint_, [self = me(), asked] { self->reach(*asked); });
     });
   }
-  void hear(const EtcdMessage& response) override {
+  void hear(const etcd::Message& response) override {
     if (broken_ || dropped) return;
     if (world_.chance(parts_.weather->lose_answer)) {
       break_off();
@@ -167,7 +168,7 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
     broken_ = true;
     gone();
   }
-  void break_off(const EtcdVerdict& why = {14, "connection reset"}) {
+  void break_off(const etcd::CallResult& why = {14, "connection reset"}) {
     if (std::exchange(broken_, true)) return;
     forget_up();
     forget_down();
@@ -183,15 +184,17 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
   }
 
  private:
-  std::shared_ptr<Stream> me() { return std::static_pointer_cast<Stream>(shared_from_this()); }
+  std::shared_ptr<SimStream> me() {
+    return std::static_pointer_cast<SimStream>(shared_from_this());
+  }
   // For the member; what it has not read yet it will not read.
   void gone() {
     gone_ = true;
     etcd_.stream_gone(this);
   }
-  void reach(const EtcdMessage& message) {
+  void reach(const etcd::Message& message) {
     if (gone_ || broken_ || members_.down(endpoint_)) return;
-    if (flow_ == EtcdFlow::watch) {
+    if (flow_ == etcd::StreamKind::watch) {
       etcd_.watch(endpoint_, this, token_, static_cast<const etcdpb::WatchRequest&>(message));
       return;
     }
@@ -206,19 +209,19 @@ class SimEtcdWire::Stream final : public SimPipe, public internal::FakeHearer {
 
   World& world_;
   const PortParts parts_;
-  internal::FakeEtcd& etcd_;
+  etcd::FakeEtcd& etcd_;
   EtcdMembers& members_;
-  internal::EtcdStreamListener* listener_;
+  etcd::StreamListener* listener_;
   const std::size_t endpoint_;
-  const EtcdFlow flow_;
+  const etcd::StreamKind flow_;
   const std::string token_;
   bool broken_ = false;
   bool gone_ = false;
 };
 
-class SimEtcdWire::Handle final : public internal::EtcdStream {
+class SimEtcdWire::Handle final : public etcd::Stream {
  public:
-  Handle(std::shared_ptr<Stream> stream, std::shared_ptr<Life> life)
+  Handle(std::shared_ptr<SimStream> stream, std::shared_ptr<Life> life)
       : stream_(std::move(stream)), life_(std::move(life)) {}
   ~Handle() override {
     if (life_->alive) {
@@ -227,17 +230,17 @@ class SimEtcdWire::Handle final : public internal::EtcdStream {
       stream_->crash();
     }
   }
-  void send(const EtcdMessage& message) override { stream_->send(message); }
+  void send(const etcd::Message& message) override { stream_->send(message); }
 
  private:
-  const std::shared_ptr<Stream> stream_;
+  const std::shared_ptr<SimStream> stream_;
   const std::shared_ptr<Life> life_;
 };
 
-std::unique_ptr<internal::EtcdStream> SimEtcdWire::open(std::size_t endpoint, EtcdFlow flow,
-                                                        const std::string& token,
-                                                        internal::EtcdStreamListener& listener) {
-  auto stream = std::make_shared<Stream>(*this, endpoint, flow, token, listener);
+std::unique_ptr<etcd::Stream> SimEtcdWire::open(std::size_t endpoint, etcd::StreamKind flow,
+                                                const std::string& token,
+                                                etcd::StreamListener& listener) {
+  auto stream = std::make_shared<SimStream>(*this, endpoint, flow, token, listener);
   std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
   streams_.push_back(stream);
   if (members_.down(endpoint)) stream->break_off();

@@ -36,9 +36,9 @@ class EtcdMembers {
   std::array<Member, kMembers> all_;
 };
 
-class SimEtcdWire final : public internal::EtcdWire {
+class SimEtcdWire final : public etcd::Transport {
  public:
-  SimEtcdWire(World& world, PortParts parts, internal::FakeEtcd& etcd, EtcdMembers& members,
+  SimEtcdWire(World& world, PortParts parts, etcd::FakeEtcd& etcd, EtcdMembers& members,
               const Quirks& quirks, Nanos timeout);
   ~SimEtcdWire() override;
 
@@ -46,28 +46,27 @@ class SimEtcdWire final : public internal::EtcdWire {
   std::string endpoint(std::size_t i) const override { return "member" + std::to_string(i); }
   bool unreachable(std::size_t i) override { return members_.down(i); }
   void renew(std::size_t) override {}
-  void ask(std::size_t endpoint, internal::EtcdCall call, const internal::EtcdMessage& request,
-           std::unique_ptr<internal::EtcdMessage> response,
-           const internal::EtcdCallOptions& options, internal::EtcdAnswer answer,
-           Task* cancel) override;
-  std::unique_ptr<internal::EtcdStream> open(std::size_t endpoint, internal::EtcdFlow flow,
-                                             const std::string& token,
-                                             internal::EtcdStreamListener& listener) override;
+  void ask(std::size_t endpoint, etcd::Call call, const etcd::Message& request,
+           std::unique_ptr<etcd::Message> response, const etcd::CallOptions& options,
+           etcd::CallAnswer answer, Task* cancel) override;
+  std::unique_ptr<etcd::Stream> open(std::size_t endpoint, etcd::StreamKind flow,
+                                     const std::string& token,
+                                     etcd::StreamListener& listener) override;
   void break_streams(std::size_t member);  // it is gone
 
  private:
   struct Call;
-  class Stream;
+  class SimStream;
   class Handle;
-  void finish(const std::shared_ptr<Call>& call, const internal::EtcdVerdict& verdict);
+  void finish(const std::shared_ptr<Call>& call, const etcd::CallResult& verdict);
 
   World& world_;
   const PortParts parts_;
-  internal::FakeEtcd& etcd_;
+  etcd::FakeEtcd& etcd_;
   EtcdMembers& members_;
   const Quirks& quirks_;
   const Nanos timeout_;
-  std::vector<std::weak_ptr<Stream>> streams_;
+  std::vector<std::weak_ptr<SimStream>> streams_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

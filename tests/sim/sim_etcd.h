@@ -20,23 +20,23 @@ inline constexpr Nanos kElection = std::chrono::seconds(1);  // the election tim
 
 class EtcdPort final : public SimPort {
  public:
-  EtcdPort(World& world, const PortParts& parts, internal::FakeEtcd& etcd, EtcdMembers& members,
+  EtcdPort(World& world, const PortParts& parts, etcd::FakeEtcd& etcd, EtcdMembers& members,
            const Quirks& quirks, std::chrono::milliseconds timeout)
       : loop_(parts.loop),
         wire(world, parts, etcd, members, quirks, timeout),
         timeout_(timeout),
         users_(quirks.on(Quirk::etcd_token_expiry)) {
-    atlas_.current = static_cast<std::size_t>(world.pick(0, kMembers - 1));
+    cluster_state_.current = static_cast<std::size_t>(world.pick(0, kMembers - 1));
   }
 
   void open(internal::SessionListener& listener,
             internal::Answer<std::unique_ptr<internal::Session>> answer) override {
     const auto number = ++opens_;
     answer_ = std::move(answer);
-    internal::EtcdSessionParts parts;
+    etcd::SessionParts parts;
     parts.link.loop = loop_.get();
-    parts.link.wire = &wire;
-    parts.link.atlas = &atlas_;
+    parts.link.transport = &wire;
+    parts.link.cluster_state = &cluster_state_;
     parts.link.try_timeout =
         std::max<std::chrono::milliseconds>(timeout_ / 6, std::chrono::milliseconds(100));
     parts.link.log = [](LogLevel, std::string_view) {};
@@ -46,7 +46,7 @@ class EtcdPort final : public SimPort {
     }
     parts.root = kEtcdRoot;
     parts.session_timeout = timeout_;
-    opening_ = std::make_unique<internal::EtcdSession>(
+    opening_ = std::make_unique<etcd::Session>(
         std::move(parts), listener, [this, number](Result<internal::Done> done) {
           loop_->defer([this, number, done = std::move(done)]() mutable {
             const bool final = done || !internal::transient(done.error());
@@ -80,11 +80,11 @@ class EtcdPort final : public SimPort {
  private:
   const std::chrono::milliseconds timeout_;
   const bool users_;
-  internal::EtcdAtlas atlas_;
+  etcd::ClusterState cluster_state_;
   std::uint64_t opens_ = 0;
   internal::TimerId timer_ = internal::TimerId::none;
   internal::Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<internal::EtcdSession> opening_;
+  std::unique_ptr<etcd::Session> opening_;
 };
 
 class EtcdSimStore final : public SimStore {
@@ -118,7 +118,7 @@ class EtcdSimStore final : public SimStore {
   }
 
   std::vector<SimEntry> entries(const internal::LockName& lock) const override {
-    const auto where = internal::etcd_prefix(kEtcdRoot, lock.text());
+    const auto where = etcd::lock_prefix(kEtcdRoot, lock.text());
     std::vector<SimEntry> all;
     for (const auto& key : etcd_.keys(where)) {
       const auto* const kv = etcd_.find(key);
@@ -172,7 +172,7 @@ class EtcdSimStore final : public SimStore {
     return etcd_.leases().size() > clients ? "a lease is left" : "";
   }
 
-  internal::FakeEtcd& etcd() { return etcd_; }
+  etcd::FakeEtcd& etcd() { return etcd_; }
   // Of a lease, in the time of the world: it is not ended before this.
   Time counted_until(std::int64_t lease) {
     if (!etcd_.led()) return internal::kNever;
@@ -202,7 +202,7 @@ class EtcdSimStore final : public SimStore {
   const Quirks quirks_;
   const std::vector<internal::LockName> locks_;
   SimLoop loop_;
-  internal::FakeEtcd etcd_;
+  etcd::FakeEtcd etcd_;
   EtcdMembers members_;
   std::vector<std::pair<std::shared_ptr<Life>, EtcdPort*>> ports_;
   std::map<std::int64_t, Time> stale_;  // what a leader that was stopped knew of leases

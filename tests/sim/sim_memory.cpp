@@ -1,7 +1,7 @@
 // The memory store in a simulation: a wire that loses, delays and doubles.
 #include "memory/session.h"
 #include "memory/store.h"
-#include "memory/wire.h"
+#include "memory/transport.h"
 #include "sim_store.h"
 
 #include <algorithm>
@@ -13,15 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SimWire final : public internal::Wire {
+class SimWire final : public memory::Transport {
  public:
   SimWire(World& world, PortParts parts, std::function<void()> store_touched)
       : world_(world), parts_(std::move(parts)), store_touched_(std::move(store_touched)) {}
 
-  void request(internal::Traffic kind, Task at_store) override {
+  void request(memory::Traffic kind, Task at_store) override {
     // The answer then waits in the socket while the deadline passes.
     const Weather& weather = *parts_.weather;
-    if (kind == internal::Traffic::heartbeat && world_.chance(weather.stop_after_beat)) {
+    if (kind == memory::Traffic::heartbeat && world_.chance(weather.stop_after_beat)) {
       parts_.on_beat();
     }
     if (!weather.up || world_.chance(weather.lose_request)) return;
@@ -39,7 +39,7 @@ class SimWire final : public internal::Wire {
     carry(when);
     if (world_.chance(weather.twice)) carry(when + delay_in(world_, weather));
   }
-  void answer(internal::Traffic, Task at_client) override {
+  void answer(memory::Traffic, Task at_client) override {
     if (world_.chance(parts_.weather->lose_answer)) return;
     to_client(std::move(at_client));
   }
@@ -70,7 +70,7 @@ class SimWire final : public internal::Wire {
 
 class MemoryPort final : public SimPort {
  public:
-  MemoryPort(World& world, const PortParts& parts, std::shared_ptr<internal::MemoryStore> store,
+  MemoryPort(World& world, const PortParts& parts, std::shared_ptr<memory::Store> store,
              const internal::Clock& clock, std::chrono::milliseconds timeout,
              std::function<void()> store_touched)
       : loop_(parts.loop),
@@ -81,16 +81,15 @@ class MemoryPort final : public SimPort {
         wire_(std::make_shared<SimWire>(world, parts, std::move(store_touched))) {}
   void open(internal::SessionListener& listener,
             internal::Answer<std::unique_ptr<internal::Session>> answer) override {
-    internal::MemorySession::open(
-        {store_, wire_, loop_.get(), &clock_, static_cast<std::uint64_t>(number_),
-         "c" + std::to_string(number_), "sim", timeout_, true},
-        listener, std::move(answer));
+    memory::Session::open({store_, wire_, loop_.get(), &clock_, static_cast<std::uint64_t>(number_),
+                           "c" + std::to_string(number_), "sim", timeout_, true},
+                          listener, std::move(answer));
   }
 
  private:
   std::shared_ptr<SimLoop> loop_;
   const int number_;
-  std::shared_ptr<internal::MemoryStore> store_;
+  std::shared_ptr<memory::Store> store_;
   const internal::Clock& clock_;
   const std::chrono::milliseconds timeout_;
   std::shared_ptr<SimWire> wire_;
@@ -102,7 +101,7 @@ class MemorySimStore final : public SimStore {
       : world_(parts.world),
         timeout_(parts.timeout),
         clock_(world_, any_rate(world_)),
-        store_(std::make_shared<internal::MemoryStore>(true)) {}
+        store_(std::make_shared<memory::Store>(true)) {}
 
   std::unique_ptr<SimPort> connect(PortParts parts) override {
     return std::make_unique<MemoryPort>(world_, parts, store_, clock_, timeout_,
@@ -122,7 +121,7 @@ class MemorySimStore final : public SimStore {
     store_->evict(lock, entry.id);
   }
   void end_session(std::uint64_t session) override {
-    store_->end_session(internal::MemorySessionId{session});
+    store_->end_session(memory::SessionId{session});
   }
   std::string left_over(std::size_t clients) const override {
     for (const auto& name : store_->list("")) return "an entry is left in " + name;
@@ -148,7 +147,7 @@ class MemorySimStore final : public SimStore {
   World& world_;
   const std::chrono::milliseconds timeout_;
   SimClock clock_;
-  std::shared_ptr<internal::MemoryStore> store_;
+  std::shared_ptr<memory::Store> store_;
   Time expiry_scheduled_ = internal::kNever;
 };
 

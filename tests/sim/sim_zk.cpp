@@ -25,9 +25,9 @@ void ZkPort::open(internal::SessionListener& listener,
                   internal::Answer<std::unique_ptr<internal::Session>> answer) {
   const auto number = ++opens_;
   answer_ = std::move(answer);
-  internal::ZkSessionParts parts;
+  zk::SessionParts parts;
   parts.loop = parts_.loop.get();
-  parts.make_line = [this](internal::ZkLineListener& l) {
+  parts.make_transport = [this](zk::TransportListener& l) {
     auto line = std::make_unique<SimZkLine>(world_, parts_, ensemble_, l);
     newest_ = line.get();
     return line;
@@ -35,8 +35,8 @@ void ZkPort::open(internal::SessionListener& listener,
   parts.root = kRoot;
   parts.client_id = "c" + std::to_string(10'000'000 + parts_.number).substr(1);
   parts.log = [](LogLevel, std::string_view) {};
-  opening_ = std::make_unique<internal::ZkSession>(
-      std::move(parts), listener, [this, number](Result<Done> done) {
+  opening_ =
+      std::make_unique<zk::Session>(std::move(parts), listener, [this, number](Result<Done> done) {
         parts_.loop->defer([this, number, done = std::move(done)]() mutable {
           if (number == opens_) finish(std::move(done));
         });
@@ -70,7 +70,7 @@ class ZkSimStore final : public SimStore {
     if (!parts.quirks.on(Quirk::zk_seq_sticky)) return;
     for (const auto& lock : parts.locks) {
       const auto left = static_cast<std::int32_t>(world_.pick(0, 40));
-      ensemble_.preset(internal::zk_directory(kRoot, lock.text()), kLast - left);
+      ensemble_.preset(zk::lock_directory(kRoot, lock.text()), kLast - left);
     }
   }
 
@@ -79,11 +79,10 @@ class ZkSimStore final : public SimStore {
   }
 
   std::vector<SimEntry> entries(const internal::LockName& lock) const override {
-    const auto where = internal::zk_directory(kRoot, lock.text());
+    const auto where = zk::lock_directory(kRoot, lock.text());
     const auto& tree = ensemble_.truth();
     std::vector<SimEntry> all;
-    for (const auto& entry :
-         internal::zk_queue(internal::fake_children_in(tree.nodes, where)).entries) {
+    for (const auto& entry : zk::make_queue(zk::fake_children_in(tree.nodes, where)).entries) {
       const auto* const node = tree.find(where + "/" + entry.name);
       all.push_back({entry.name, node->created_at, static_cast<std::uint64_t>(node->owner)});
     }
@@ -98,7 +97,7 @@ class ZkSimStore final : public SimStore {
     return cached.second;
   }
   void evict(const internal::LockName& lock, const SimEntry& entry) override {
-    ensemble_.remove(internal::zk_directory(kRoot, lock.text()) + "/" + entry.id);
+    ensemble_.remove(zk::lock_directory(kRoot, lock.text()) + "/" + entry.id);
   }
   void end_session(std::uint64_t session) override {
     ensemble_.end_session(static_cast<std::int64_t>(session));
@@ -156,7 +155,7 @@ class ZkSimStore final : public SimStore {
   std::string left_over(std::size_t clients) const override {
     if (!ensemble_.agree()) return "the servers disagree: the simulated ensemble is at fault";
     for (const auto& [path, node] : ensemble_.truth().nodes) {
-      if (node.kind == internal::FakeNode::Kind::entry) return "an entry is left: " + path;
+      if (node.kind == zk::FakeNode::Kind::entry) return "an entry is left: " + path;
     }
     if (ensemble_.watches() != 0) return "a watch is left";
     return ensemble_.sessions() > clients ? "a session is left" : "";

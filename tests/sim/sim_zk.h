@@ -1,4 +1,4 @@
-// A client of a ZkEnsemble: the real ZkSession over simulated lines.
+// A client of a ZkEnsemble: the real zk::Session over simulated lines.
 #pragma once
 
 #include "sim_store.h"
@@ -27,7 +27,7 @@ class ZkPort final : public SimPort {
   std::uint64_t opens_ = 0;
   internal::TimerId timer_ = internal::TimerId::none;
   internal::Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<internal::ZkSession> opening_;
+  std::unique_ptr<zk::Session> opening_;
   SimZkLine* newest_ = nullptr;
 };
 

@@ -9,8 +9,8 @@
 namespace baton::sim {
 
 using namespace std::chrono_literals;
-using internal::ZkReply;
-using internal::ZkRequest;
+using zk::Reply;
+using zk::Request;
 
 ZkConnPtr ZkEnsemble::connect(int server, ZkCaller& caller, const ZkHello& hello) {
   auto conn = std::make_shared<ZkConn>();
@@ -78,13 +78,13 @@ void ZkEnsemble::accept(int server, const ZkConnPtr& conn, std::int64_t session,
   if (conn->caller != nullptr) conn->caller->accepted(session);
   // The client tells what it watches, the server what happened meanwhile, in order.
   conn->watches = hello.watches;
-  std::multimap<std::uint64_t, std::pair<internal::ZkNews, std::string>> news;
+  std::multimap<std::uint64_t, std::pair<zk::NodeEvent, std::string>> news;
   for (const auto& path : hello.watches) {
     const auto* const node = here.tree.find(path);
     if (node == nullptr) {
-      news.emplace(here.tree.gone_at[path], std::pair(internal::ZkNews::gone, path));
+      news.emplace(here.tree.gone_at[path], std::pair(zk::NodeEvent::gone, path));
     } else if (node->changed_at > hello.seen) {
-      news.emplace(node->changed_at, std::pair(internal::ZkNews::changed, path));
+      news.emplace(node->changed_at, std::pair(zk::NodeEvent::changed, path));
     }
   }
   for (const auto& [zxid, event] : news) {
@@ -141,14 +141,14 @@ void ZkEnsemble::goodbye(const ZkConnPtr& conn) {
   });
 }
 
-void ZkEnsemble::ask(const ZkConnPtr& conn, ZkRequest request) {
+void ZkEnsemble::ask(const ZkConnPtr& conn, zk::Request request) {
   at_server(conn->server, [this, conn, request = std::move(request)]() mutable {
     if (!conn->open || conn->session == 0) return;
     touch(conn->server, conn->session);
     conn->asked.push_back({std::move(request), next_number_++, {}});
     const auto kind = conn->asked.back().request.kind;
-    const bool local = kind == ZkRequest::Kind::children || kind == ZkRequest::Kind::get ||
-                       kind == ZkRequest::Kind::get_watch || kind == ZkRequest::Kind::unwatch;
+    const bool local = kind == zk::Request::Kind::children || kind == zk::Request::Kind::get ||
+                       kind == zk::Request::Kind::get_watch || kind == zk::Request::Kind::unwatch;
     if (!local) forward(conn->server, conn, conn->asked.back());
     advance(servers_[conn->server], *conn);
   });
@@ -158,24 +158,24 @@ void ZkEnsemble::ask(const ZkConnPtr& conn, ZkRequest request) {
 void ZkEnsemble::advance(Server& server, ZkConn& conn) {
   while (conn.open && !conn.asked.empty()) {
     auto& next = conn.asked.front();
-    ZkReply reply;
+    zk::Reply reply;
     switch (next.request.kind) {
-      case ZkRequest::Kind::children:
-      case ZkRequest::Kind::get:
-      case ZkRequest::Kind::get_watch:
-        reply.code = internal::fake_read(server.tree.nodes, next.request, reply);
-        if (reply.code == ZOK && next.request.kind == ZkRequest::Kind::get_watch) {
+      case zk::Request::Kind::children:
+      case zk::Request::Kind::get:
+      case zk::Request::Kind::get_watch:
+        reply.code = zk::fake_read(server.tree.nodes, next.request, reply);
+        if (reply.code == ZOK && next.request.kind == zk::Request::Kind::get_watch) {
           conn.watches.insert(next.request.path);
         }
         break;
-      case ZkRequest::Kind::unwatch:
+      case zk::Request::Kind::unwatch:
         reply.code = conn.watches.erase(next.request.path) == 0 ? ZNOWATCHER : ZOK;
         break;
       default:
         if (!next.reply) return;
         reply = std::move(*next.reply);
     }
-    reply.status = internal::zk_status(reply.code);
+    reply.status = zk::status_of(reply.code);
     conn.asked.pop_front();
     if (conn.caller != nullptr) conn.caller->reply(std::move(reply), server.tree.zxid);
   }
@@ -183,7 +183,7 @@ void ZkEnsemble::advance(Server& server, ZkConn& conn) {
 
 void ZkEnsemble::forward(int server, const ZkConnPtr& conn, const ZkConn::Asked& asked) {
   const int leader = servers_[server].leader;
-  if (asked.request.kind == ZkRequest::Kind::sync) {
+  if (asked.request.kind == zk::Request::Kind::sync) {
     send(server, leader, [this, leader, server, id = conn->id, number = asked.number] {
       lead_sync(leader, server, id, number);
     });
@@ -223,7 +223,7 @@ void ZkEnsemble::lead_sync(int leader, int server, std::uint64_t conn, std::uint
   Task say = [this, leader, server, conn, number] {
     send(leader, server, [this, server, conn, number] {
       in_turn(server, [this, server, conn, number] {
-        ZkReply reply;
+        zk::Reply reply;
         reply.code = ZOK;
         answer(server, conn, number, std::move(reply));
       });
@@ -236,7 +236,7 @@ void ZkEnsemble::lead_sync(int leader, int server, std::uint64_t conn, std::uint
   }
 }
 
-void ZkEnsemble::answer(int server, std::uint64_t conn, std::uint64_t number, ZkReply reply) {
+void ZkEnsemble::answer(int server, std::uint64_t conn, std::uint64_t number, zk::Reply reply) {
   Server& here = servers_[server];
   const auto found = here.conns.find(conn);
   if (found == here.conns.end()) return;
@@ -251,7 +251,7 @@ void ZkEnsemble::answer(int server, std::uint64_t conn, std::uint64_t number, Zk
   advance(here, *kept);
 }
 
-void ZkEnsemble::tell(Server& server, internal::ZkNews news, const std::string& path) {
+void ZkEnsemble::tell(Server& server, zk::NodeEvent news, const std::string& path) {
   for (const auto& [id, conn] : server.conns) {
     if (conn->watches.erase(path) == 0) continue;
     ++told_;

@@ -34,17 +34,17 @@ class ZkCaller {
   virtual void accepted(std::int64_t session) = 0;
   virtual void expired() = 0;  // the session is over
   virtual void hung_up() = 0;  // the server closes the connection, or never takes it
-  virtual void reply(internal::ZkReply reply, std::uint64_t zxid) = 0;
-  virtual void news(internal::ZkNews news, const std::string& path) = 0;
+  virtual void reply(zk::Reply reply, std::uint64_t zxid) = 0;
+  virtual void news(zk::NodeEvent news, const std::string& path) = 0;
   virtual void pong() = 0;
 };
 
 // The server's side of one connection.
 struct ZkConn {
   struct Asked {
-    internal::ZkRequest request;
+    zk::Request request;
     std::uint64_t number = 0;
-    std::optional<internal::ZkReply> reply;  // of what the leader had to be asked
+    std::optional<zk::Reply> reply;  // of what the leader had to be asked
   };
   int server = 0;
   std::uint64_t id = 0;
@@ -76,7 +76,7 @@ class ZkEnsemble {
 
   // ---- what reaches a server, now
   ZkConnPtr connect(int server, ZkCaller& caller, const ZkHello& hello);
-  void ask(const ZkConnPtr& conn, internal::ZkRequest request);
+  void ask(const ZkConnPtr& conn, zk::Request request);
   void ping(const ZkConnPtr& conn);
   void goodbye(const ZkConnPtr& conn);  // closes the session
   void cut(const ZkConnPtr& conn);      // the connection breaks, for both
@@ -94,7 +94,7 @@ class ZkEnsemble {
   void end_session(std::int64_t session);
 
   // ---- the truth: what a majority has confirmed
-  const internal::FakeZkTree& truth() const { return servers_[truth_].tree; }
+  const zk::FakeZkTree& truth() const { return servers_[truth_].tree; }
   bool agree() const;  // all who know as much know the same: else the ensemble is at fault
   int leader() const;  // the newest, if it leads; else -1
   // The leader's count of a session, in the time of the world: it is not ended before this.
@@ -113,7 +113,7 @@ class ZkEnsemble {
     enum class Kind { request, open, close, refuse } kind = Kind::request;
     std::uint64_t zxid = 0;
     std::int64_t session = 0;
-    internal::ZkRequest request{};
+    zk::Request request{};
     int code = 0;  // of a refusal
     int server = 0;
     std::uint64_t conn = 0;
@@ -142,7 +142,7 @@ class ZkEnsemble {
     int leader = -1;
     std::vector<TxnPtr> log;
     std::size_t applied = 0;  // how many of them
-    internal::FakeZkTree tree;
+    zk::FakeZkTree tree;
     std::set<std::int64_t> closed;  // sessions
     std::map<std::uint64_t, ZkConnPtr> conns;
     std::set<std::int64_t> touched;           // since the last ping
@@ -167,11 +167,11 @@ class ZkEnsemble {
   void forward(int server, const ZkConnPtr& conn, const ZkConn::Asked& asked);
   void lead_request(int leader, const Txn& txn);
   void lead_sync(int leader, int server, std::uint64_t conn, std::uint64_t number);
-  void answer(int server, std::uint64_t conn, std::uint64_t number, internal::ZkReply reply);
+  void answer(int server, std::uint64_t conn, std::uint64_t number, zk::Reply reply);
   void accept(int server, const ZkConnPtr& conn, std::int64_t session, const ZkHello& hello);
   void revalidate(int server, const ZkConnPtr& conn, const ZkHello& hello);
   void hang_up(const ZkConnPtr& conn);
-  void tell(Server& server, internal::ZkNews news, const std::string& path);
+  void tell(Server& server, zk::NodeEvent news, const std::string& path);
 
   // zk_ensemble_log.cpp: the log, sessions, elections; zk_ensemble_faults.cpp: what goes wrong
   void propose(int leader, Txn txn);

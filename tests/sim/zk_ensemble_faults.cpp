@@ -6,7 +6,7 @@
 
 namespace baton::sim {
 
-using internal::ZkRequest;
+using zk::Request;
 
 void ZkEnsemble::stop(int server) { servers_[server].stopped = true; }
 
@@ -44,7 +44,7 @@ void ZkEnsemble::remove(const std::string& path) {
   if (leads < 0) return;
   Txn txn;
   txn.server = -1;
-  txn.request = {ZkRequest::Kind::remove, path, {}};
+  txn.request = {zk::Request::Kind::remove, path, {}};
   propose(leads, txn);
 }
 

@@ -9,9 +9,9 @@
 namespace baton::sim {
 
 using namespace std::chrono_literals;
-using internal::FakeNode;
-using internal::ZkReply;
-using internal::ZkRequest;
+using zk::FakeNode;
+using zk::Reply;
+using zk::Request;
 
 ZkEnsemble::ZkEnsemble(World& world, Setup setup) : world_(world), setup_(std::move(setup)) {
   for (int i = 0; i < kServers; ++i) servers_.emplace_back(SimClock(world, setup_.rates[i]));
@@ -144,24 +144,24 @@ void ZkEnsemble::apply(int server, const Txn& txn) {
   Server& here = servers_[server];
   auto& tree = here.tree;
   tree.zxid = txn.zxid - 1;  // the change counts itself
-  ZkReply reply;
+  zk::Reply reply;
   const auto gone = [&](const std::string& path) {
     tree.zxid = txn.zxid - 1;
     const int code = tree.erase(path);
-    if (code == ZOK) tell(here, internal::ZkNews::gone, path);
+    if (code == ZOK) tell(here, zk::NodeEvent::gone, path);
     return code;
   };
   if (txn.kind == Txn::Kind::request && txn.session != 0 && here.closed.contains(txn.session)) {
     reply.code = ZSESSIONEXPIRED;
   } else if (txn.kind == Txn::Kind::request) {
     switch (txn.request.kind) {
-      case ZkRequest::Kind::create_entry:
+      case zk::Request::Kind::create_entry:
         reply.code = tree.create(txn.request, FakeNode::Kind::entry, txn.session, 0, reply);
         break;
-      case ZkRequest::Kind::create_container:
+      case zk::Request::Kind::create_container:
         reply.code = tree.create(txn.request, FakeNode::Kind::container, 0, 0, reply);
         break;
-      case ZkRequest::Kind::create_permanent:
+      case zk::Request::Kind::create_permanent:
         reply.code = tree.create(txn.request, FakeNode::Kind::permanent, 0, 0, reply);
         break;
       default:

@@ -1,6 +1,6 @@
 #include "zk_sim_line.h"
 
-#include "zk/lister.h"
+#include "zk/read_coalescer.h"
 
 #include <zookeeper/zookeeper.h>
 
@@ -11,11 +11,11 @@ namespace baton::sim {
 
 using namespace std::chrono_literals;
 using internal::TimerId;
-using internal::ZkReply;
-using internal::ZkRequest;
+using zk::Reply;
+using zk::Request;
 
 SimZkLine::SimZkLine(World& world, PortParts parts, ZkEnsemble& ensemble,
-                     internal::ZkLineListener& listener)
+                     zk::TransportListener& listener)
     : world_(world), parts_(std::move(parts)), ensemble_(ensemble), listener_(&listener) {
   connect_later(0ms);
 }
@@ -94,7 +94,7 @@ void SimZkLine::accepted(std::int64_t session) {
     world_.note("client " + std::to_string(parts_.number) + " is at server " +
                 std::to_string(pipe_->server));
     tend();
-    listener_->line_connected({session_, ensemble_.setup().timeout, "sim"});
+    listener_->transport_connected({session_, ensemble_.setup().timeout, "sim"});
   });
 }
 
@@ -105,9 +105,9 @@ void SimZkLine::expired() {
     drop(false);
     over_ = true;
     const bool was = std::exchange(connected_, false);
-    if (was) listener_->line_disconnected();
+    if (was) listener_->transport_disconnected();
     if (*alive) lose_all(ZSESSIONEXPIRED);
-    if (*alive) listener_->line_ended(internal::ZkStatus::expired, {});
+    if (*alive) listener_->transport_ended(zk::Status::expired, {});
   });
 }
 
@@ -138,7 +138,7 @@ void SimZkLine::disconnect() {
   parts_.loop->cancel(timer_);
   drop(world_.chance(0.5));
   if (connected_) world_.note("client " + std::to_string(parts_.number) + " is disconnected");
-  if (std::exchange(connected_, false)) listener_->line_disconnected();
+  if (std::exchange(connected_, false)) listener_->transport_disconnected();
   if (*alive) lose_all(ZCONNECTIONLOSS);
   if (*alive) connect_later(world_.chance(0.2) ? 500ms : 0ms);
 }
@@ -148,9 +148,9 @@ void SimZkLine::lose_all(int code) {
   auto lost = std::exchange(asked_, {});
   for (auto& asked : lost) {
     if (!*alive) return;
-    ZkReply reply;
+    zk::Reply reply;
     reply.code = code;
-    reply.status = internal::zk_status(code);
+    reply.status = zk::status_of(code);
     asked.answer(reply);
   }
 }
@@ -177,17 +177,17 @@ void SimZkLine::tend() {
 
 // ---- requests
 
-void SimZkLine::send(const ZkRequest& request, internal::ZkAnswer answer) {
+void SimZkLine::send(const zk::Request& request, zk::ReplyHandler answer) {
   if (!connected_) {
     parts_.loop->defer([alive = alive_, answer = std::move(answer)]() mutable {
       if (!*alive) return;
-      ZkReply reply;
+      zk::Reply reply;
       reply.code = ZINVALIDSTATE;
       answer(reply);
     });
     return;
   }
-  const bool beat = request.path == "/" || request.path == internal::kZkNobody;
+  const bool beat = request.path == "/" || request.path == zk::kMissingNode;
   if (beat && world_.chance(parts_.weather->stop_after_beat)) parts_.on_beat();
   asked_.push_back({request, std::move(answer)});
   last_sent_ = parts_.loop->now();
@@ -198,15 +198,15 @@ void SimZkLine::send(const ZkRequest& request, internal::ZkAnswer answer) {
   });
 }
 
-void SimZkLine::reply(ZkReply reply, std::uint64_t zxid) {
+void SimZkLine::reply(zk::Reply reply, std::uint64_t zxid) {
   to_client([this, reply = std::move(reply), zxid]() mutable {
     if (asked_.empty()) return;
     seen_ = std::max(seen_, zxid);
     Asked asked = std::move(asked_.front());
     asked_.pop_front();
-    if (reply.status == internal::ZkStatus::ok) {
-      if (asked.request.kind == ZkRequest::Kind::get_watch) watches_.insert(asked.request.path);
-      if (asked.request.kind == ZkRequest::Kind::unwatch) watches_.erase(asked.request.path);
+    if (reply.status == zk::Status::ok) {
+      if (asked.request.kind == zk::Request::Kind::get_watch) watches_.insert(asked.request.path);
+      if (asked.request.kind == zk::Request::Kind::unwatch) watches_.erase(asked.request.path);
     }
     asked.answer(reply);
   });
@@ -214,9 +214,9 @@ void SimZkLine::reply(ZkReply reply, std::uint64_t zxid) {
 
 // An event says nothing of what its server knows (its header carries -1): the next server need not
 // know of it.
-void SimZkLine::news(internal::ZkNews news, const std::string& path) {
+void SimZkLine::news(zk::NodeEvent news, const std::string& path) {
   to_client([this, news, path] {
-    if (watches_.erase(path) > 0) listener_->line_news(news, path);
+    if (watches_.erase(path) > 0) listener_->transport_event(news, path);
   });
 }
 

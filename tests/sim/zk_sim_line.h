@@ -3,7 +3,7 @@
 
 #include "sim_pipe.h"
 #include "sim_store.h"
-#include "zk/line.h"
+#include "zk/transport.h"
 #include "zk_ensemble.h"
 
 #include <deque>
@@ -14,14 +14,13 @@
 
 namespace baton::sim {
 
-class SimZkLine final : public internal::ZkLine, private ZkCaller {
+class SimZkLine final : public zk::Transport, private ZkCaller {
  public:
-  SimZkLine(World& world, PortParts parts, ZkEnsemble& ensemble,
-            internal::ZkLineListener& listener);
+  SimZkLine(World& world, PortParts parts, ZkEnsemble& ensemble, zk::TransportListener& listener);
   ~SimZkLine() override;
 
-  void send(const internal::ZkRequest& request, internal::ZkAnswer answer) override;
-  bool surely_apart() const noexcept override { return pipe_ == nullptr; }
+  void send(const zk::Request& request, zk::ReplyHandler answer) override;
+  bool provably_disconnected() const noexcept override { return pipe_ == nullptr; }
   void close(Task closed) override;
 
   // For those who steer.
@@ -40,8 +39,8 @@ class SimZkLine final : public internal::ZkLine, private ZkCaller {
   };
   using PipePtr = std::shared_ptr<Pipe>;
   struct Asked {
-    internal::ZkRequest request;
-    internal::ZkAnswer answer;
+    zk::Request request;
+    zk::ReplyHandler answer;
   };
 
   void connect_later(Nanos least);
@@ -56,14 +55,14 @@ class SimZkLine final : public internal::ZkLine, private ZkCaller {
   void accepted(std::int64_t session) override;
   void expired() override;
   void hung_up() override;
-  void reply(internal::ZkReply reply, std::uint64_t zxid) override;
-  void news(internal::ZkNews news, const std::string& path) override;
+  void reply(zk::Reply reply, std::uint64_t zxid) override;
+  void news(zk::NodeEvent news, const std::string& path) override;
   void pong() override;
 
   World& world_;
   const PortParts parts_;
   ZkEnsemble& ensemble_;
-  internal::ZkLineListener* listener_;
+  zk::TransportListener* listener_;
   PipePtr pipe_;  // null: apart
   bool connected_ = false;
   bool over_ = false;

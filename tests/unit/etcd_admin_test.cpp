@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,7 +15,7 @@ class EtcdAdminTest : public ::testing::Test {
  protected:
   // One call of each kind is lost.
   void lose_first_answers() {
-    ann.wire.fate = [lost = std::set<EtcdCall>()](const FakeAsked& asked) mutable {
+    ann.wire.fate = [lost = std::set<Call>()](const FakeAsked& asked) mutable {
       return lost.insert(asked.call).second ? lost_answer() : FakeFate{};
     };
   }
@@ -65,7 +65,7 @@ TEST_F(EtcdAdminTest, ListReadsPagesOfOneRevision) {
   ann.pass(2ms);
   etcd.put("/app/zzz/1");  // between the pages
   EXPECT_EQ(ann.settled(listed)->value().size(), 5'001u);
-  EXPECT_EQ(ann.wire.count(EtcdCall::range), 2u);
+  EXPECT_EQ(ann.wire.count(Call::range), 2u);
 }
 
 TEST_F(EtcdAdminTest, ListBeginsAgainWhenItsRevisionIsCompacted) {
@@ -83,7 +83,7 @@ TEST_F(EtcdAdminTest, ListReadsAllPagesAtOneRevision) {
   const auto revision = etcd.revision();
   std::vector<std::int64_t> revisions;
   ann.wire.fate = [&](const FakeAsked& asked) {
-    if (asked.call == EtcdCall::range) {
+    if (asked.call == Call::range) {
       revisions.push_back(asked.as<etcdpb::RangeRequest>().revision());
       etcd.remove("/app/lock9999/1");  // in the last page
       if (revisions.size() > 1) etcd.put("/app/new" + std::to_string(revisions.size()) + "/1");
@@ -101,7 +101,7 @@ TEST_F(EtcdAdminTest, ListReadsAllPagesAtOneRevision) {
 TEST_F(EtcdAdminTest, ListWhoseRevisionIsCompactedAgainAndAgainEnds) {
   for (int n = 0; n < 5'001; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
   ann.wire.fate = [&](const FakeAsked& asked) {
-    if (asked.call == EtcdCall::range && asked.as<etcdpb::RangeRequest>().revision() != 0) {
+    if (asked.call == Call::range && asked.as<etcdpb::RangeRequest>().revision() != 0) {
       etcd.put("x");
       etcd.compact(etcd.revision());
     }
@@ -113,7 +113,7 @@ TEST_F(EtcdAdminTest, ListWhoseRevisionIsCompactedAgainAndAgainEnds) {
   ann.pass(2s);
   ASSERT_TRUE(listed->got);
   EXPECT_EQ(listed->error().errc(), Errc::connection_failed);
-  EXPECT_LT(ann.wire.count(EtcdCall::range), 2'000u);
+  EXPECT_LT(ann.wire.count(Call::range), 2'000u);
 }
 
 // A key named like the prefix of a lock is no entry, and neither are the keys of locks below.
@@ -128,7 +128,7 @@ TEST_F(EtcdAdminTest, EvictOfAnIdThatCannotBeAnEntryRemovesNothing) {
     EXPECT_FALSE(ann.settled(ann.evict(id))->value()) << id;
     EXPECT_EQ(ann.keys().size(), 3u) << id;
   }
-  EXPECT_EQ(ann.wire.count(EtcdCall::txn), 0u);
+  EXPECT_EQ(ann.wire.count(Call::txn), 0u);
 }
 
 TEST_F(EtcdAdminTest, EvictRemovesExactlyTheNamedEntry) {
@@ -147,7 +147,7 @@ TEST_F(EtcdAdminTest, EvictRemovesExactlyTheNamedEntry) {
 TEST_F(EtcdAdminTest, EvictDoesNotTouchAnEntryThatWasCreatedMeanwhile) {
   etcd.put("/app/job/one");
   ann.wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::txn ? FakeFate{.there = 50ms} : FakeFate{};
+    return asked.call == Call::txn ? FakeFate{.there = 50ms} : FakeFate{};
   };
   const auto evicted = ann.evict("one");
   ann.pass(20ms);
@@ -171,7 +171,7 @@ TEST_F(EtcdAdminTest, LostAnswersAreAskedForAgain) {
 TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
   etcd.put("/app/job/one");
   ann.wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::range ? lost_request() : FakeFate{};
+    return asked.call == Call::range ? lost_request() : FakeFate{};
   };
   const auto inspected = ann.inspect();
   const auto listed = ann.list();
@@ -186,7 +186,7 @@ TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
   ann.wire.take_log();
   ann.wire.fate = nullptr;
   ann.pass(20s);
-  EXPECT_EQ(ann.wire.count(EtcdCall::range), 0u);
+  EXPECT_EQ(ann.wire.count(Call::range), 0u);
   EXPECT_EQ(ann.keys().size(), 1u);
 }
 
@@ -194,12 +194,12 @@ TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
 TEST_F(EtcdAdminTest, EvictionIsNotSentAfterItsCallerWasTold) {
   etcd.put("/app/job/one");
   ann.wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::range ? FakeFate{.back = 1500ms} : FakeFate{};
+    return asked.call == Call::range ? FakeFate{.back = 1500ms} : FakeFate{};
   };
   ann.wanted_for(1s);
   const auto late = ann.evict("one");
   ann.pass(10s);
-  EXPECT_EQ(ann.wire.count(EtcdCall::txn), 0u);
+  EXPECT_EQ(ann.wire.count(Call::txn), 0u);
   EXPECT_EQ(ann.keys().size(), 1u);
   ann.wanted_for(2s);
   EXPECT_TRUE(ann.settled(ann.evict("one"))->value());
@@ -214,4 +214,4 @@ TEST_F(EtcdAdminTest, RefusalsAreTold) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

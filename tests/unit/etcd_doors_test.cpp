@@ -1,12 +1,12 @@
 // The order of what one client asks of one lock.
-#include "etcd/doors.h"
+#include "etcd/lock_sequencer.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 class EtcdDoorsTest : public ::testing::Test {
@@ -19,7 +19,7 @@ class EtcdDoorsTest : public ::testing::Test {
   }
   using Heard = std::vector<std::string>;
 
-  EtcdDoors doors;
+  LockSequencer doors;
   Heard heard;
 };
 
@@ -148,4 +148,4 @@ TEST_F(EtcdDoorsTest, UnknownOnesAreFine) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

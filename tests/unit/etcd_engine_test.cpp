@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,7 +90,7 @@ TEST_F(EtcdEngineTest, HoldIsLostBeforeTheStoreGivesItAway) {
 TEST_F(EtcdEngineTest, TimeoutOfALostJoinLeavesNoTicketBehind) {
   for (const bool late : {false, true}) {
     ann.wire.fate = [late](const FakeAsked& asked) {
-      if (asked.call != EtcdCall::txn) return FakeFate{};
+      if (asked.call != Call::txn) return FakeFate{};
       return late ? lands_after(1'500ms) : lost_answer();
     };
     ann.acquire("a", 300ms);
@@ -108,7 +108,7 @@ TEST_F(EtcdEngineTest, TimeoutOfALostJoinLeavesNoTicketBehind) {
 TEST_F(EtcdEngineTest, ReleaseIsRepeatedUntilTheStoreHasHeardOfIt) {
   const auto held = hold(ann);
   ann.wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::txn ? lost_request() : FakeFate{};
+    return asked.call == Call::txn ? lost_request() : FakeFate{};
   };
   ann.release(held);
   pass(3s);
@@ -121,8 +121,8 @@ TEST_F(EtcdEngineTest, ReleaseIsRepeatedUntilTheStoreHasHeardOfIt) {
 
 TEST_F(EtcdEngineTest, MissedEventIsFoundByTheBackstop) {
   const auto held = hold(ann);
-  bob.wire.swallow = [](std::size_t, EtcdFlow flow, const EtcdMessage&) {
-    return flow == EtcdFlow::watch;
+  bob.wire.swallow = [](std::size_t, StreamKind flow, const Message&) {
+    return flow == StreamKind::watch;
   };
   bob.acquire("a", std::nullopt);
   pass(300ms);
@@ -153,4 +153,4 @@ TEST_F(EtcdEngineTest, RestoredStoreLosesTheHoldsAndBeginsAnew) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,23 +81,23 @@ TEST_F(EtcdHandoverTest, ReadingThatTimesOutFallsBackToTheClusterAndKeepsTheMemb
   bob.pass();
   bob.wire.fate = [](const FakeAsked& asked) {
     const bool pinned =
-        asked.call == EtcdCall::range && asked.as<etcdpb::RangeRequest>().serializable();
+        asked.call == Call::range && asked.as<etcdpb::RangeRequest>().serializable();
     return pinned ? lost_answer() : FakeFate{};
   };
   EXPECT_TRUE(holder(bob.settled(bob.look(1)), 1));
   EXPECT_FALSE(last_range().serializable());
   EXPECT_EQ(bob.wire.log().back().endpoint, 0u);
   EXPECT_EQ(bob.session().info().endpoint, "node0");
-  EXPECT_EQ(bob.wire.where(EtcdFlow::watch), 0u) << "its watches stay";
+  EXPECT_EQ(bob.wire.where(StreamKind::watch), 0u) << "its watches stay";
 }
 
 TEST_F(EtcdHandoverTest, AfterAGapTheClusterIsAsked) {
-  bob.wire.break_streams(EtcdFlow::watch);
+  bob.wire.break_streams(StreamKind::watch);
   ann.settled(ann.withdraw(1));
   bob.pass(1s);
   ASSERT_EQ(*events, 1);
   EXPECT_TRUE(holder(bob.settled(bob.look(1)), 1));
-  ASSERT_EQ(bob.wire.count(EtcdCall::range), 1u);
+  ASSERT_EQ(bob.wire.count(Call::range), 1u);
   EXPECT_FALSE(last_range().serializable());
 }
 
@@ -173,7 +173,7 @@ TEST_F(EtcdHandoverTest, ReadingFromBeforeOurOwnRemovalIsNotBelieved) {
     if (!pinned) second.settled(second.look(1));
     // Its answer was true when it was made.
     second.wire.fate = [](const FakeAsked& asked) {
-      return asked.call == EtcdCall::range ? FakeFate{.back = 100ms} : FakeFate{.back = 150ms};
+      return asked.call == Call::range ? FakeFate{.back = 100ms} : FakeFate{.back = 150ms};
     };
     const auto look = second.look(1);
     second.pass(10ms);
@@ -196,7 +196,7 @@ TEST_F(EtcdHandoverTest, LeaseThatIsRevokedIsAskedForOnce) {
   bob.wire.take_log();
   etcd.revoke(etcd.find(bob.keys("lock2").at(0))->lease());
   bob.pass(100ms);
-  EXPECT_EQ(bob.wire.count(EtcdCall::lease_time_to_live), 1u);
+  EXPECT_EQ(bob.wire.count(Call::lease_time_to_live), 1u);
   ASSERT_EQ(bob.ended.size(), 1u);
   EXPECT_EQ(bob.ended[0].first, Errc::session_expired);
 }
@@ -229,7 +229,7 @@ TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughItsTokenHasRunOut) {
   user.pass(200ms);
   store.expire_tokens();
   user.wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? lost_answer() : FakeFate{};
+    return asked.call == Call::authenticate ? lost_answer() : FakeFate{};
   };
   store.remove(user.keys().at(0));
   user.pass(350ms);
@@ -251,4 +251,4 @@ TEST_F(EtcdHandoverTest, MemberThatLagsGrantsLateButNeverWrongly) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

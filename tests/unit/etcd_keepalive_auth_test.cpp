@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,14 +18,14 @@ class EtcdKeepaliveAuthTest : public EtcdLeasesFixture {
     make();
   }
   void make(const std::string& password = "secret") {
-    EtcdLinkListener& link_listener = *this;
-    EtcdLeasesListener& listener = *this;
+    LinkListener& link_listener = *this;
+    LeasesListener& listener = *this;
     leases.reset();
-    auto parts = fake_link_parts(loop, wire, atlas);
+    auto parts = fake_link_parts(loop, wire, cluster_state);
     parts.user = "ann";
     parts.password = password;
-    link = std::make_unique<EtcdLink>(std::move(parts), link_listener);
-    leases = std::make_unique<EtcdLeases>(loop, *link, kTtl, listener);
+    link = std::make_unique<Link>(std::move(parts), link_listener);
+    leases = std::make_unique<Leases>(loop, *link, kTtl, listener);
   }
   // Until the deadline has moved, and lies at least this far ahead.
   bool renewed_within(Nanos limit, Nanos ahead) {
@@ -38,11 +38,12 @@ class EtcdKeepaliveAuthTest : public EtcdLeasesFixture {
     return moved();
   }
   void to_next_beat() {
-    const auto before = wire.sent(EtcdFlow::keep_alive);
-    for (int n = 0; n < 10'000 && wire.sent(EtcdFlow::keep_alive) == before; ++n) loop.advance(1ms);
+    const auto before = wire.sent(StreamKind::keep_alive);
+    for (int n = 0; n < 10'000 && wire.sent(StreamKind::keep_alive) == before; ++n)
+      loop.advance(1ms);
   }
   static FakeFate no_authentication(const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? lost_request() : FakeFate{};
+    return asked.call == Call::authenticate ? lost_request() : FakeFate{};
   }
 };
 
@@ -71,10 +72,10 @@ TEST_F(EtcdKeepaliveAuthTest, RefusedKeepaliveIsSentAgainWithANewToken) {
   const auto id = key();
   to_next_beat();
   loop.advance(10ms);
-  for (const EtcdVerdict& why : {EtcdVerdict{16, "etcdserver: invalid auth token"},
-                                 EtcdVerdict{3, "etcdserver: revision of auth store is old"},
-                                 EtcdVerdict{3, "etcdserver: user name is empty"},
-                                 EtcdVerdict{7, "etcdserver: permission denied"}}) {
+  for (const CallResult& why : {CallResult{16, "etcdserver: invalid auth token"},
+                                CallResult{3, "etcdserver: revision of auth store is old"},
+                                CallResult{3, "etcdserver: user name is empty"},
+                                CallResult{7, "etcdserver: permission denied"}}) {
     SCOPED_TRACE(why.message);
     etcd.keepalive_refusal = why;
     etcd.expire_tokens();
@@ -98,7 +99,7 @@ TEST_F(EtcdKeepaliveAuthTest, LeaseOutlivesManyTokens) {
     if (n % 25 == 0) etcd.expire_tokens();
     loop.advance(100ms);
     ASSERT_GT(leases->deadline(), loop.now() + 7s) << "as if there were no tokens";
-    beats = static_cast<int>(wire.sent(EtcdFlow::keep_alive));
+    beats = static_cast<int>(wire.sent(StreamKind::keep_alive));
   }
   EXPECT_TRUE(etcd.alive(id));
   EXPECT_LE(etcd.authentications, beats / 2 + 2);
@@ -113,7 +114,7 @@ TEST_F(EtcdKeepaliveAuthTest, BeatTakesTheNewerTokenOfOtherCalls) {
   loop.step([&] {
     etcdpb::RangeRequest request;
     request.set_key("k");
-    link->ask<etcdpb::RangeResponse>(EtcdCall::range, request, {}, [](auto&) {});
+    link->ask<etcdpb::RangeResponse>(Call::range, request, {}, [](auto&) {});
   });
   loop.advance(10ms);
   ASSERT_EQ(etcd.authentications, 2);
@@ -125,15 +126,15 @@ TEST_F(EtcdKeepaliveAuthTest, BeatTakesTheNewerTokenOfOtherCalls) {
 TEST_F(EtcdKeepaliveAuthTest, UsersMayBeTurnedOnLater) {
   FakeEtcd open{loop};
   FakeEtcdWire way{open};
-  EtcdAtlas map;
-  EtcdLinkListener& link_listener = *this;
-  EtcdLeasesListener& listener = *this;
+  ClusterState map;
+  LinkListener& link_listener = *this;
+  LeasesListener& listener = *this;
   leases.reset();
   auto parts = fake_link_parts(loop, way, map);
   parts.user = "ann";
   parts.password = "secret";
-  link = std::make_unique<EtcdLink>(std::move(parts), link_listener);
-  leases = std::make_unique<EtcdLeases>(loop, *link, kTtl, listener);
+  link = std::make_unique<Link>(std::move(parts), link_listener);
+  leases = std::make_unique<Leases>(loop, *link, kTtl, listener);
   const auto id = key();
   loop.advance(5s);
   EXPECT_EQ(open.authentications, 0);
@@ -160,7 +161,7 @@ TEST_F(EtcdKeepaliveAuthTest, AuthenticationWithoutAnAnswerDoesNotHoldUpBeats) {
   for (int n = 0; n < 600; ++n) {
     if (n % 50 == 0) {
       loop.step([&] { link->forget_token(link->token()); });
-      wire.break_streams(EtcdFlow::keep_alive);
+      wire.break_streams(StreamKind::keep_alive);
     }
     loop.advance(100ms);
     ASSERT_GT(leases->deadline(), loop.now() + 6s);
@@ -173,8 +174,7 @@ TEST_F(EtcdKeepaliveAuthTest, TokenThatComesLateIsUsedAtOnce) {
   loop.advance(10ms);
   etcd.expire_tokens();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? FakeFate{.there = 100ms, .back = 850ms}
-                                                : FakeFate{};
+    return asked.call == Call::authenticate ? FakeFate{.there = 100ms, .back = 850ms} : FakeFate{};
   };
   to_next_beat();
   EXPECT_TRUE(renewed_within(980ms, 11s));
@@ -187,7 +187,7 @@ TEST_F(EtcdKeepaliveAuthTest, AuthenticationMovesWithTheEndpoint) {
   loop.advance(10ms);
   etcd.expire_tokens();
   loop.step([&] { link->forget_token(link->token()); });
-  wire.break_streams(EtcdFlow::keep_alive);
+  wire.break_streams(StreamKind::keep_alive);
   wire.silence(0);
   EXPECT_TRUE(renewed_within(9s, 11s));
   EXPECT_NE(link->current(), 0u);
@@ -208,7 +208,7 @@ TEST_F(EtcdKeepaliveAuthTest, AuthenticationThatHangsIsAskedForElsewhereInTime) 
   loop.step([&] { link->forget_token(link->token()); });
   wire.silence(slow);
   loop.step([&] { link->with_token([] {}); });
-  wire.break_streams(EtcdFlow::keep_alive);
+  wire.break_streams(StreamKind::keep_alive);
   EXPECT_TRUE(renewed_within(9s, 11s));
   EXPECT_NE(link->current(), slow);
   EXPECT_TRUE(etcd.alive(id));
@@ -220,16 +220,16 @@ TEST_F(EtcdKeepaliveAuthTest, PasswordThatIsNoLongerGoodIsTriedWithPauses) {
   loop.advance(10ms);
   const Time deadline = leases->deadline();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? refused(3, "etcdserver: authentication failed")
-                                                : FakeFate{};
+    return asked.call == Call::authenticate ? refused(3, "etcdserver: authentication failed")
+                                            : FakeFate{};
   };
   etcd.expire_tokens();
   wire.take_log();
   loop.advance(8s);
   EXPECT_EQ(leases->deadline(), deadline) << "not renewed, and not given up either";
   EXPECT_TRUE(lost.empty());
-  EXPECT_GT(wire.count(EtcdCall::authenticate), 2u);
-  EXPECT_LT(wire.count(EtcdCall::authenticate), 40u);
+  EXPECT_GT(wire.count(Call::authenticate), 2u);
+  EXPECT_LT(wire.count(Call::authenticate), 40u);
   EXPECT_LT(etcd.refused_keepalives, 40);
   wire.fate = nullptr;  // set back in time
   EXPECT_TRUE(renewed_within(2s, 10s));
@@ -241,14 +241,14 @@ TEST_F(EtcdKeepaliveAuthTest, RefusalThatStaysDoesNotAuthenticateAgainAndAgain) 
   to_next_beat();
   loop.advance(10ms);
   wire.take_log();
-  wire.swallow = [](std::size_t, EtcdFlow flow, const EtcdMessage&) {
-    return flow == EtcdFlow::keep_alive;
+  wire.swallow = [](std::size_t, StreamKind flow, const Message&) {
+    return flow == StreamKind::keep_alive;
   };
   for (int n = 0; n < 70; ++n) {
-    wire.break_streams(EtcdFlow::keep_alive, {7, "etcdserver: permission denied"});
+    wire.break_streams(StreamKind::keep_alive, {7, "etcdserver: permission denied"});
     loop.advance(100ms);
   }
-  EXPECT_LE(wire.count(EtcdCall::authenticate), 1u);
+  EXPECT_LE(wire.count(Call::authenticate), 1u);
 }
 
 // A token is asked for, and does not come.
@@ -259,7 +259,7 @@ class EtcdKeepaliveTokenMissingTest : public EtcdKeepaliveAuthTest {
     to_next_beat();
     loop.advance(10ms);
     wire.fate = [](const FakeAsked& asked) {
-      return asked.call == EtcdCall::authenticate ? FakeFate{.back = 500ms} : FakeFate{};
+      return asked.call == Call::authenticate ? FakeFate{.back = 500ms} : FakeFate{};
     };
     etcd.expire_tokens();
     to_next_beat();
@@ -272,20 +272,20 @@ class EtcdKeepaliveTokenMissingTest : public EtcdKeepaliveAuthTest {
 
 TEST_F(EtcdKeepaliveTokenMissingTest, MayBeDestroyed) {
   loop.step([&] { leases.reset(); });
-  const auto sent = wire.sent(EtcdFlow::keep_alive);
+  const auto sent = wire.sent(StreamKind::keep_alive);
   loop.advance(30s);
-  EXPECT_EQ(wire.sent(EtcdFlow::keep_alive), sent);
+  EXPECT_EQ(wire.sent(StreamKind::keep_alive), sent);
 }
 
 TEST_F(EtcdKeepaliveTokenMissingTest, MayBeClosed) {
   bool done = false;
   loop.step([&] { leases->revoke_all([&](const Result<Done>& all) { done = all.has_value(); }); });
-  const auto sent = wire.sent(EtcdFlow::keep_alive);
+  const auto sent = wire.sent(StreamKind::keep_alive);
   loop.advance(10s);
   EXPECT_TRUE(done);
   EXPECT_FALSE(etcd.alive(id));
-  EXPECT_EQ(wire.sent(EtcdFlow::keep_alive), sent);
+  EXPECT_EQ(wire.sent(StreamKind::keep_alive), sent);
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

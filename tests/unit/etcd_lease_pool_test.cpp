@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,7 +28,7 @@ TEST_F(EtcdLeasePoolTest, DeadlineIsTheEarliestOfAll) {
   loop.advance(1s);
   key();
   EXPECT_EQ(leases->deadline(), due(first));
-  wire.swallow = [&](std::size_t, EtcdFlow, const EtcdMessage& message) {
+  wire.swallow = [&](std::size_t, StreamKind, const Message& message) {
     return static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == leases->all()[0];
   };
   loop.advance(first + 4'500ms - loop.now());
@@ -46,8 +46,8 @@ TEST_F(EtcdLeasePoolTest, LeaseThatWasNotRenewedForLongDoesNotGetItsFirstKey) {
     leases->key_gone(second);
     for (int n = 0; n < 10; ++n) leases->key_gone(first);
   });
-  wire.swallow = [&](std::size_t, EtcdFlow flow, const EtcdMessage& message) {
-    return flow == EtcdFlow::keep_alive &&
+  wire.swallow = [&](std::size_t, StreamKind flow, const Message& message) {
+    return flow == StreamKind::keep_alive &&
            static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == second;
   };
   ASSERT_EQ(key(), second);
@@ -63,11 +63,11 @@ TEST_F(EtcdLeasePoolTest, LeaseThatWasNotRenewedForLongDoesNotGetItsFirstKey) {
 class EtcdSlowGrantTest : public EtcdLeasesFixture {
  protected:
   EtcdSlowGrantTest() {
-    EtcdLeasesListener& listener = *this;
-    leases = std::make_unique<EtcdLeases>(loop, *link, 2'000ms, listener);
+    LeasesListener& listener = *this;
+    leases = std::make_unique<Leases>(loop, *link, 2'000ms, listener);
     for (int n = 0; n < 1'000; ++n) key();
     wire.fate = [](const FakeAsked& asked) {
-      return asked.call == EtcdCall::lease_grant ? FakeFate{.back = 990ms} : FakeFate{};
+      return asked.call == Call::lease_grant ? FakeFate{.back = 990ms} : FakeFate{};
     };
     loop.step([&] {
       leases->with_room([this](const Result<std::int64_t>& lease) {
@@ -94,8 +94,8 @@ TEST_F(EtcdSlowGrantTest, LeaseIsRenewedBeforeAnybodyGetsIt) {
 TEST_F(EtcdSlowGrantTest, RenewalOfOneAloneDoesNotPutOffThoseOfTheOthers) {
   const auto first = leases->all()[0];
   std::vector<Time> sent;
-  wire.swallow = [&](std::size_t, EtcdFlow flow, const EtcdMessage& message) {
-    if (flow == EtcdFlow::keep_alive &&
+  wire.swallow = [&](std::size_t, StreamKind flow, const Message& message) {
+    if (flow == StreamKind::keep_alive &&
         static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == first) {
       sent.push_back(loop.now());
     }
@@ -157,7 +157,7 @@ TEST_F(EtcdLeasePoolTest, LostAnswersToRevocationsDoNotEndTheSession) {
   }
   const auto main = key();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::lease_revoke ? lost_answer() : FakeFate{};
+    return asked.call == Call::lease_revoke ? lost_answer() : FakeFate{};
   };
   step([&] {
     for (const auto id : ids) leases->key_gone(id);
@@ -176,7 +176,7 @@ TEST_F(EtcdLeasePoolTest, LeaseThatIsBeingRevokedDoesNotShortenTheSession) {
   loop.advance(10ms);
   key();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::lease_revoke ? lost_answer() : FakeFate{};
+    return asked.call == Call::lease_revoke ? lost_answer() : FakeFate{};
   };
   step([&] { leases->key_gone(old); });
   for (int n = 0; n < 200; ++n) {
@@ -207,7 +207,7 @@ TEST_F(EtcdLeasePoolTest, RetiredLeaseGetsNoNewKeysAndGoesWithItsLast) {
 TEST_F(EtcdLeasePoolTest, RevocationIsTriedAgain) {
   const auto old = key();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::lease_revoke ? lost_request() : FakeFate{};
+    return asked.call == Call::lease_revoke ? lost_request() : FakeFate{};
   };
   step([&] { leases->retire(old); });
   step([&] { leases->key_gone(old); });
@@ -222,8 +222,8 @@ TEST_F(EtcdLeasePoolTest, RevocationIsTriedAgain) {
 TEST_F(EtcdLeasePoolTest, WithoutLeasesNobodyIsTakenForSilent) {
   const auto old = key();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::lease_grant ? refused(8, "etcdserver: too many requests")
-                                               : FakeFate{};
+    return asked.call == Call::lease_grant ? refused(8, "etcdserver: too many requests")
+                                           : FakeFate{};
   };
   step([&] { leases->retire(old); });
   step([&] { leases->key_gone(old); });
@@ -292,4 +292,4 @@ TEST_F(EtcdLeasePoolTest, DestroyedWithEverythingUnderWay) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,8 +28,8 @@ TEST_F(EtcdLeasesTest, DeadlineCountsFromWhenTheGrantWasSent) {
 }
 
 TEST_F(EtcdLeasesTest, SecondsAreRoundedUp) {
-  EtcdLeasesListener& listener = *this;
-  leases = std::make_unique<EtcdLeases>(loop, *link, 2'100ms, listener);
+  LeasesListener& listener = *this;
+  leases = std::make_unique<Leases>(loop, *link, 2'100ms, listener);
   room();
   EXPECT_EQ(leases->ttl(), 3s);
 }
@@ -43,7 +43,7 @@ TEST_F(EtcdLeasesTest, ManyWhoWaitShareOneGrant) {
   });
   loop.advance(10ms);
   EXPECT_EQ(answered, 50);
-  EXPECT_EQ(wire.count(EtcdCall::lease_grant), 1u);
+  EXPECT_EQ(wire.count(Call::lease_grant), 1u);
 }
 
 TEST_F(EtcdLeasesTest, FailedGrantIsTold) {
@@ -59,9 +59,9 @@ TEST_F(EtcdLeasesTest, KeepaliveGoesOutAtAThirdAndCountsFromThen) {
   const Time granted = loop.now();
   room();
   loop.advance(granted + 4s - loop.now() - 1ms);
-  EXPECT_EQ(wire.sent(EtcdFlow::keep_alive), 0u);
+  EXPECT_EQ(wire.sent(StreamKind::keep_alive), 0u);
   loop.advance(1ms);
-  EXPECT_EQ(wire.sent(EtcdFlow::keep_alive), 1u);
+  EXPECT_EQ(wire.sent(StreamKind::keep_alive), 1u);
   EXPECT_EQ(leases->deadline(), due(granted)) << "not before it is answered";
   loop.advance(10ms);
   EXPECT_EQ(leases->deadline(), due(granted + 4s));
@@ -91,7 +91,7 @@ TEST_F(EtcdLeasesTest, SilenceForASixthMovesToTheNextEndpoint) {
   EXPECT_EQ(wire.path(0).renewed, 1);
   loop.advance(10ms);
   EXPECT_EQ(leases->deadline(), due(granted + 6s));
-  EXPECT_EQ(wire.where(EtcdFlow::keep_alive), 1u);
+  EXPECT_EQ(wire.where(StreamKind::keep_alive), 1u);
 }
 
 TEST_F(EtcdLeasesTest, LateAnswersOfTheOldStreamDoNotCount) {
@@ -114,7 +114,7 @@ TEST_F(EtcdLeasesTest, EveryEndpointIsTriedBeforeTheLeaseRunsOut) {
   wire.silence(1);
   loop.advance(12s);
   EXPECT_GT(leases->deadline(), loop.now());
-  EXPECT_EQ(wire.where(EtcdFlow::keep_alive), 2u);
+  EXPECT_EQ(wire.where(StreamKind::keep_alive), 2u);
 }
 
 TEST_F(EtcdLeasesTest, BrokenStreamIsOpenedAgainAtOnceElsewhere) {
@@ -124,7 +124,7 @@ TEST_F(EtcdLeasesTest, BrokenStreamIsOpenedAgainAtOnceElsewhere) {
   wire.take_down(0);
   const Time broken = loop.now();
   loop.advance(10ms);
-  EXPECT_EQ(wire.where(EtcdFlow::keep_alive), 1u);
+  EXPECT_EQ(wire.where(StreamKind::keep_alive), 1u);
   EXPECT_GE(leases->deadline(), due(broken));
 }
 
@@ -133,7 +133,7 @@ TEST_F(EtcdLeasesTest, EndpointsThatAreAllDownAreTriedWithPauses) {
   loop.advance(5s);
   for (const std::size_t i : {0u, 1u, 2u}) wire.take_down(i);
   loop.advance(5s);
-  const auto tried = wire.sent(EtcdFlow::keep_alive);
+  const auto tried = wire.sent(StreamKind::keep_alive);
   EXPECT_GT(tried, 5u);
   EXPECT_LT(tried, 100u);
   wire.heal();
@@ -164,4 +164,4 @@ TEST_F(EtcdLeasesTest, LessThanWasGrantedIsBelieved) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -9,38 +9,38 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-class EtcdLinkTest : public ::testing::Test, protected EtcdLinkListener {
+class EtcdLinkTest : public ::testing::Test, protected LinkListener {
  protected:
-  EtcdLink& make(const std::string& user = {}) {
-    auto parts = fake_link_parts(loop, wire, atlas);
+  Link& make(const std::string& user = {}) {
+    auto parts = fake_link_parts(loop, wire, cluster_state);
     parts.user = user;
     parts.password = "secret";
-    EtcdLinkListener& listener = *this;
-    link_ = std::make_unique<EtcdLink>(std::move(parts), listener);
+    LinkListener& listener = *this;
+    link_ = std::make_unique<Link>(std::move(parts), listener);
     return *link_;
   }
   struct Heard {
-    std::vector<EtcdStatus> statuses;
+    std::vector<Status> statuses;
     std::size_t endpoint = 99;
   };
-  std::shared_ptr<Heard> range(const EtcdHow& how = {}) {
+  std::shared_ptr<Heard> range(const RequestOptions& how = {}) {
     etcdpb::RangeRequest request;
     request.set_key("k");
-    request.set_serializable(!how.fresh);
-    return ask<etcdpb::RangeResponse>(EtcdCall::range, request, how);
+    request.set_serializable(!how.linearizable);
+    return ask<etcdpb::RangeResponse>(Call::range, request, how);
   }
   std::shared_ptr<Heard> txn() {
     etcdpb::TxnRequest request;
     request.add_success()->mutable_request_delete_range()->set_key("k");
-    return ask<etcdpb::TxnResponse>(EtcdCall::txn, request, {});
+    return ask<etcdpb::TxnResponse>(Call::txn, request, {});
   }
   template <class Response, class Request>
-  std::shared_ptr<Heard> ask(EtcdCall call, const Request& request, const EtcdHow& how) {
+  std::shared_ptr<Heard> ask(Call call, const Request& request, const RequestOptions& how) {
     auto heard = std::make_shared<Heard>();
     loop.step([&] {
-      link_->ask<Response>(call, request, how, [heard](EtcdReply<Response>& reply) {
+      link_->ask<Response>(call, request, how, [heard](Reply<Response>& reply) {
         heard->statuses.push_back(reply.status);
         heard->endpoint = reply.endpoint;
       });
@@ -48,7 +48,7 @@ class EtcdLinkTest : public ::testing::Test, protected EtcdLinkListener {
     return heard;
   }
   static bool ok(const std::shared_ptr<Heard>& heard) {
-    return heard->statuses == std::vector{EtcdStatus::ok};
+    return heard->statuses == std::vector{Status::ok};
   }
 
   void link_left(std::size_t endpoint) override { left.push_back(endpoint); }
@@ -58,11 +58,11 @@ class EtcdLinkTest : public ::testing::Test, protected EtcdLinkListener {
   ManualLoop loop;
   FakeEtcd etcd{loop, 3};
   FakeEtcdWire wire{etcd};
-  EtcdAtlas atlas;
+  ClusterState cluster_state;
   std::vector<std::size_t> left;
   int back = 0;
   std::vector<std::string> changed;
-  std::unique_ptr<EtcdLink> link_;
+  std::unique_ptr<Link> link_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

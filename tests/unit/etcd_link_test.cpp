@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,7 +27,7 @@ TEST_F(EtcdLinkTest, MovesOnWhenAnEndpointDoesNotAnswer) {
   wire.silence(0);
   const auto heard = range();
   loop.advance(1s);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::lost});
+  EXPECT_EQ(heard->statuses, std::vector{Status::lost});
   EXPECT_EQ(link_->current(), 1u);
   EXPECT_EQ(left, std::vector<std::size_t>{0});
   EXPECT_FALSE(link_->down()) << "one silence is no outage";
@@ -83,7 +83,7 @@ TEST_F(EtcdLinkTest, TransactionIsNotSentWhileNobodyCanBeReached) {
   make();
   for (const std::size_t i : {0u, 1u, 2u}) wire.take_down(i);
   const auto heard = txn();
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent}) << "there is no doubt";
+  EXPECT_EQ(heard->statuses, std::vector{Status::not_sent}) << "there is no doubt";
   EXPECT_TRUE(wire.log().empty());
   EXPECT_TRUE(link_->down());
 }
@@ -93,7 +93,7 @@ TEST_F(EtcdLinkTest, MemberWithoutLeaderIsLeftAndNothingIsInDoubt) {
   etcd.member(0).no_leader = true;
   const auto heard = txn();
   loop.advance(5ms);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
+  EXPECT_EQ(heard->statuses, std::vector{Status::not_sent});
   EXPECT_EQ(link_->current(), 1u);
 }
 
@@ -102,7 +102,7 @@ TEST_F(EtcdLinkTest, BusyServerIsNotLeft) {
   wire.fate = [](const FakeAsked&) { return refused(8, "etcdserver: too many requests"); };
   const auto heard = txn();
   loop.advance(5ms);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
+  EXPECT_EQ(heard->statuses, std::vector{Status::not_sent});
   EXPECT_EQ(link_->current(), 0u);
   EXPECT_FALSE(link_->down());
 }
@@ -121,8 +121,8 @@ TEST_F(EtcdLinkTest, QuestionsOfADeadLinkKeepNobody) {
   wire.silence(0);
   const auto kept = std::make_shared<int>(0);
   loop.step([&] {
-    link_->ask<etcdpb::RangeResponse>(EtcdCall::range, etcdpb::RangeRequest{}, {},
-                                      [kept](EtcdReply<etcdpb::RangeResponse>&) {});
+    link_->ask<etcdpb::RangeResponse>(Call::range, etcdpb::RangeRequest{}, {},
+                                      [kept](Reply<etcdpb::RangeResponse>&) {});
   });
   loop.advance(5ms);
   EXPECT_GT(kept.use_count(), 1);
@@ -154,8 +154,8 @@ TEST_F(EtcdLinkTest, AtMost256AreUnderWay) {
 TEST_F(EtcdLinkTest, UrgentOnesDoNotWaitForRoom) {
   make();
   for (int n = 0; n < 300; ++n) range();
-  EtcdHow how;
-  how.urgent = true;
+  RequestOptions how;
+  how.bypass_limit = true;
   range(how);
   EXPECT_EQ(wire.most_under_way(), 257u);
 }
@@ -172,12 +172,12 @@ TEST_F(EtcdLinkTest, ForeignClusterIsAnotherStore) {
   EXPECT_TRUE(heard->statuses.empty()) << "nothing it says counts";
   ASSERT_EQ(changed.size(), 1u);
   EXPECT_EQ(link_->current(), 1u);
-  EXPECT_TRUE(atlas.foreign[0]);
+  EXPECT_TRUE(cluster_state.foreign[0]);
 }
 
 TEST_F(EtcdLinkTest, ForeignEndpointIsAvoidedAfterwards) {
-  atlas.cluster = 7;
-  atlas.foreign = {false, true, false};
+  cluster_state.cluster = 7;
+  cluster_state.foreign = {false, true, false};
   make();
   wire.take_down(0);
   const auto heard = range();
@@ -194,7 +194,7 @@ TEST_F(EtcdLinkTest, ForeignEndpointIsAvoidedAfterwards) {
 TEST_F(EtcdLinkTest, ClusterThatWasBuiltAnewIsAcceptedOnceMostEndpointsAreOfIt) {
   for (const std::size_t i : {0u, 1u}) etcd.member(i).cluster = 8;
   wire.take_down(2);
-  atlas.cluster = 7;
+  cluster_state.cluster = 7;
   for (int n = 0; n < 2; ++n) {
     changed.clear();
     make();
@@ -206,13 +206,13 @@ TEST_F(EtcdLinkTest, ClusterThatWasBuiltAnewIsAcceptedOnceMostEndpointsAreOfIt) 
   const auto heard = range();
   loop.advance(5ms);
   EXPECT_TRUE(ok(heard));
-  EXPECT_EQ(atlas.cluster, 8u);
+  EXPECT_EQ(cluster_state.cluster, 8u);
 }
 
 TEST_F(EtcdLinkTest, TwoOtherClustersAreNoMajority) {
   etcd.member(0).cluster = 8;
   etcd.member(1).cluster = 9;
-  atlas.cluster = 7;
+  cluster_state.cluster = 7;
   for (int n = 0; n < 2; ++n) {
     make();
     range();
@@ -224,7 +224,7 @@ TEST_F(EtcdLinkTest, TwoOtherClustersAreNoMajority) {
   loop.advance(5ms);
   EXPECT_TRUE(ok(heard));
   EXPECT_EQ(heard->endpoint, 2u);
-  EXPECT_EQ(atlas.cluster, 7u);
+  EXPECT_EQ(cluster_state.cluster, 7u);
 }
 
 TEST_F(EtcdLinkTest, RevisionThatGoesBackIsAnotherStore) {
@@ -232,7 +232,7 @@ TEST_F(EtcdLinkTest, RevisionThatGoesBackIsAnotherStore) {
   for (int n = 0; n < 5; ++n) etcd.put("x");
   range();
   loop.advance(5ms);
-  EXPECT_EQ(atlas.revision, etcd.revision());
+  EXPECT_EQ(cluster_state.revision, etcd.revision());
   etcd.set_back(3);
   const auto heard = range();
   loop.advance(5ms);
@@ -248,14 +248,14 @@ TEST_F(EtcdLinkTest, MemberThatLagsIsStillTheSameStore) {
   for (int n = 0; n < 5; ++n) etcd.put("x");
   range();
   loop.advance(5ms);
-  EtcdHow how;
+  RequestOptions how;
   how.endpoint = 1;
-  how.fresh = false;
+  how.linearizable = false;
   const auto heard = range(how);
   loop.advance(5ms);
   EXPECT_TRUE(ok(heard));
   EXPECT_TRUE(changed.empty());
-  EXPECT_EQ(atlas.revision, etcd.revision()) << "and what is known stays known";
+  EXPECT_EQ(cluster_state.revision, etcd.revision()) << "and what is known stays known";
 }
 
 TEST_F(EtcdLinkTest, AnswerThatIsOlderThanALaterOneIsFine) {
@@ -320,16 +320,16 @@ TEST_F(EtcdLinkTest, TokenThatIsNeverGoodIsNotRenewedForEver) {
   etcd.require_users();
   make("ann");
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? FakeFate{}
-                                                : refused(16, "etcdserver: invalid auth token");
+    return asked.call == Call::authenticate ? FakeFate{}
+                                            : refused(16, "etcdserver: invalid auth token");
   };
   const auto heard = range();
   loop.advance(1s);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent}) << "it passes: tried again later";
+  EXPECT_EQ(heard->statuses, std::vector{Status::not_sent}) << "it passes: tried again later";
   EXPECT_EQ(etcd.authentications, 2);
   std::shared_ptr<Heard> last;
   for (int n = 0; n < 10; ++n) last = range(), loop.advance(1s);
-  EXPECT_EQ(last->statuses, std::vector{EtcdStatus::token_expired}) << "it does not pass";
+  EXPECT_EQ(last->statuses, std::vector{Status::token_expired}) << "it does not pass";
   wire.fate = nullptr;
   last = range(), loop.advance(1s);
   EXPECT_TRUE(ok(last)) << "whoever comes later tries again";
@@ -343,7 +343,7 @@ TEST_F(EtcdLinkTest, WrongPasswordIsFinal) {
   make("ann");
   const auto heard = txn();
   loop.advance(20ms);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::refused});
+  EXPECT_EQ(heard->statuses, std::vector{Status::refused});
 }
 
 // What waits for a token was not sent, and cannot have happened.
@@ -353,8 +353,8 @@ TEST_F(EtcdLinkTest, TransactionIsNotInDoubtWhenTheTokenIsLate) {
   wire.silence(0);
   const auto heard = txn();
   loop.advance(2s);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
-  EXPECT_EQ(wire.count(EtcdCall::txn), 0u);
+  EXPECT_EQ(heard->statuses, std::vector{Status::not_sent});
+  EXPECT_EQ(wire.count(Call::txn), 0u);
 }
 
 TEST_F(EtcdLinkTest, WhoWaitsForRoomIsNotForgottenWhenTheTokenCannotBeRenewed) {
@@ -364,8 +364,8 @@ TEST_F(EtcdLinkTest, WhoWaitsForRoomIsNotForgottenWhenTheTokenCannotBeRenewed) {
   loop.advance(20ms);
   etcd.expire_tokens();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? refused(3, "etcdserver: authentication failed")
-                                                : FakeFate{};
+    return asked.call == Call::authenticate ? refused(3, "etcdserver: authentication failed")
+                                            : FakeFate{};
   };
   std::vector<std::shared_ptr<Heard>> all;
   for (int n = 0; n < 300; ++n) all.push_back(range());
@@ -378,8 +378,8 @@ TEST_F(EtcdLinkTest, ServersWithoutUsersNeedNoToken) {
   const auto heard = range();
   loop.advance(20ms);
   EXPECT_TRUE(ok(heard));
-  EXPECT_TRUE(atlas.auth_off);
+  EXPECT_TRUE(cluster_state.auth_off);
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

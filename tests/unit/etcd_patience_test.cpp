@@ -1,7 +1,7 @@
 // A wall clock that is set back stops gRPC's timers: its calls do not end. Ours do.
 #include "etcd_link_rig.h"
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -16,7 +16,7 @@ TEST_F(EtcdPatienceTest, CallThatNeverEndsIsLostInTime) {
   wire.fate = [](const FakeAsked&) { return lost_request(); };
   const auto heard = txn();
   loop.advance(2s);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::lost}) << "it may have happened";
+  EXPECT_EQ(heard->statuses, std::vector{Status::lost}) << "it may have happened";
   EXPECT_EQ(link_->current(), 1u) << "another one is asked next";
   wire.fate = nullptr;
   const auto next = range();
@@ -29,7 +29,7 @@ TEST_F(EtcdPatienceTest, AnswerAfterOurOwnEndCountsForNothing) {
   wire.fate = [](const FakeAsked&) { return FakeFate{.back = 10s}; };
   const auto heard = range();
   loop.advance(5s);
-  ASSERT_EQ(heard->statuses, std::vector{EtcdStatus::lost});
+  ASSERT_EQ(heard->statuses, std::vector{Status::lost});
   loop.advance(10s);
   EXPECT_EQ(heard->statuses.size(), 1u) << "answered twice";
 }
@@ -50,8 +50,8 @@ TEST_F(EtcdPatienceTest, AuthenticationThatNeverEndsIsAskedForElsewhere) {
   };
   const auto heard = txn();
   loop.advance(2s);
-  EXPECT_EQ(heard->statuses, std::vector{EtcdStatus::not_sent});
-  EXPECT_EQ(wire.count(EtcdCall::txn), 0u);
+  EXPECT_EQ(heard->statuses, std::vector{Status::not_sent});
+  EXPECT_EQ(wire.count(Call::txn), 0u);
   const auto next = range();
   loop.advance(20ms);
   EXPECT_TRUE(ok(next)) << "nobody may wait for a token that does not come";
@@ -60,7 +60,7 @@ TEST_F(EtcdPatienceTest, AuthenticationThatNeverEndsIsAskedForElsewhere) {
 TEST_F(EtcdPatienceTest, LinkThatIsGoneIsNotTold) {
   make();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::txn ? lost_request() : FakeFate{.back = 5s};
+    return asked.call == Call::txn ? lost_request() : FakeFate{.back = 5s};
   };
   const auto never = txn();
   const auto late = range();
@@ -83,4 +83,4 @@ TEST_F(EtcdPatienceTest, RoomOfCallsThatNeverEndIsGivenToOthers) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

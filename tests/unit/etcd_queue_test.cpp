@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 const std::string kPrefix = "/app/job/";
@@ -23,13 +23,13 @@ class EtcdQueueTest : public ::testing::Test {
     reading.set_more(true);
     reading.set_count(reading.count() + hidden);
   }
-  EtcdStanding mine() { return etcd_standing(kPrefix, kPrefix + "mine", 50, Nonce{3}, reading); }
+  QueueReading mine() { return read_queue(kPrefix, kPrefix + "mine", 50, Nonce{3}, reading); }
 
   etcdpb::RangeResponse reading;
 };
 
 TEST_F(EtcdQueueTest, ShortReadingAsksForTheNewest) {
-  const auto request = etcd_short_range(kPrefix, 50);
+  const auto request = short_range(kPrefix, 50);
   EXPECT_EQ(request.key(), kPrefix);
   EXPECT_EQ(request.range_end(), "/app/job0");
   EXPECT_EQ(request.limit(), kShortReading);
@@ -40,7 +40,7 @@ TEST_F(EtcdQueueTest, ShortReadingAsksForTheNewest) {
 }
 
 TEST_F(EtcdQueueTest, FullReadingHasNoLimit) {
-  const auto request = etcd_full_range(kPrefix);
+  const auto request = full_range(kPrefix);
   EXPECT_EQ(request.limit(), 0);
   EXPECT_EQ(request.max_create_revision(), 0);
   EXPECT_FALSE(request.serializable());
@@ -164,4 +164,4 @@ TEST_F(EtcdQueueTest, CutOffThatGoesBackBeyondMineShowsThatItIsGone) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,11 +20,11 @@ class EtcdLateKeepaliveTest : public ::testing::Test {
   EtcdLateKeepaliveTest() {
     ann.settled(ann.join(1));
     lease = ann.session().lease();
-    const auto before = ann.wire.sent(EtcdFlow::keep_alive);
-    while (ann.wire.sent(EtcdFlow::keep_alive) == before) loop.advance(1ms);
+    const auto before = ann.wire.sent(StreamKind::keep_alive);
+    while (ann.wire.sent(StreamKind::keep_alive) == before) loop.advance(1ms);
     ann.pass(10ms);  // one keepalive is answered
     old = lease->deadline();
-    while (ann.wire.sent(EtcdFlow::keep_alive) == before + 1) loop.advance(1ms);
+    while (ann.wire.sent(StreamKind::keep_alive) == before + 1) loop.advance(1ms);
     sent = loop.now();
     loop.advance(1ms);  // the answer to the next one is under way
   }
@@ -69,7 +69,7 @@ TEST_F(EtcdKeepaliveAnswersTest, AnswerWithoutAQuestionIsIgnored) {
   loop.advance(4s);
   EXPECT_EQ(leases->deadline(), due(granted + 8s));
   EXPECT_EQ(renewed, told + 1) << "once for each question";
-  EXPECT_EQ(wire.sent(EtcdFlow::keep_alive), 2u);
+  EXPECT_EQ(wire.sent(StreamKind::keep_alive), 2u);
   EXPECT_TRUE(lost.empty());
 }
 
@@ -80,8 +80,8 @@ TEST_F(EtcdKeepaliveAnswersTest, LeaseWithoutKeysDoesNotShortenTheSession) {
   for (int n = 1; n < 1'000; ++n) key();
   const auto second = key();
   ASSERT_NE(second, first);
-  wire.swallow = [&](std::size_t, EtcdFlow flow, const EtcdMessage& message) {
-    return flow == EtcdFlow::keep_alive &&
+  wire.swallow = [&](std::size_t, StreamKind flow, const Message& message) {
+    return flow == StreamKind::keep_alive &&
            static_cast<const etcdpb::LeaseKeepAliveRequest&>(message).id() == second;
   };
   loop.advance(7s);
@@ -102,12 +102,12 @@ TEST_F(EtcdKeepaliveAnswersTest, LeasesWithoutKeysCountWhereThereAreNoOthers) {
 
 // ---- watches
 
-class EtcdWatchLifeTest : public ::testing::Test, protected EtcdLinkListener {
+class EtcdWatchLifeTest : public ::testing::Test, protected LinkListener {
  protected:
   EtcdWatchLifeTest() {
-    EtcdLinkListener& listener = *this;
-    link = std::make_unique<EtcdLink>(fake_link_parts(loop, wire, atlas), listener);
-    watches = std::make_unique<EtcdWatches>(loop, *link);
+    LinkListener& listener = *this;
+    link = std::make_unique<Link>(fake_link_parts(loop, wire, cluster_state), listener);
+    watches = std::make_unique<Watches>(loop, *link);
   }
   void link_left(std::size_t endpoint) override { watches->leave(endpoint); }
   void link_back() override {}
@@ -116,9 +116,9 @@ class EtcdWatchLifeTest : public ::testing::Test, protected EtcdLinkListener {
   ManualLoop loop;
   FakeEtcd etcd{loop, 3};
   FakeEtcdWire wire{etcd};
-  EtcdAtlas atlas;
-  std::unique_ptr<EtcdLink> link;
-  std::unique_ptr<EtcdWatches> watches;
+  ClusterState cluster_state;
+  std::unique_ptr<Link> link;
+  std::unique_ptr<Watches> watches;
 };
 
 // A busy member answers one create after 1.9 s and the next after 3 s. The first watch is not
@@ -133,8 +133,8 @@ TEST_F(EtcdWatchLifeTest, AnswerToACancelledWatchIsASignOfLife) {
   WatchId unwanted = WatchId::none;
   int news = 0;
   loop.step([&] {
-    unwanted = watches->watch({"one", one, etcd.revision()}, [](const EtcdNews&) {});
-    watches->watch({"two", two, etcd.revision()}, [&](const EtcdNews&) { ++news; });
+    unwanted = watches->watch({"one", one, etcd.revision()}, [](const WatchNews&) {});
+    watches->watch({"two", two, etcd.revision()}, [&](const WatchNews&) { ++news; });
   });
   loop.advance(10ms);
   loop.step([&] { watches->unwatch(unwanted); });
@@ -147,4 +147,4 @@ TEST_F(EtcdWatchLifeTest, AnswerToACancelledWatchIsASignOfLife) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class EtcdSessionTest : public ::testing::Test {
  protected:
   static FakeFate txns(const FakeAsked& asked, const FakeFate& fate) {
-    return asked.call == EtcdCall::txn ? fate : FakeFate{};
+    return asked.call == Call::txn ? fate : FakeFate{};
   }
   ManualLoop loop;
   FakeEtcd etcd{loop};
@@ -25,7 +25,7 @@ TEST_F(EtcdSessionTest, FreeLockIsOneTransaction) {
   const auto asked = ann.settled(ann.join(1));
   EXPECT_TRUE(holder(asked, 1));
   EXPECT_EQ(ann.wire.log().size(), 1u);
-  EXPECT_EQ(ann.wire.log()[0].call, EtcdCall::txn);
+  EXPECT_EQ(ann.wire.log()[0].call, Call::txn);
   ASSERT_EQ(ann.keys().size(), 1u);
   const auto& kv = *etcd.find(ann.keys()[0]);
   EXPECT_EQ(asked->value().token, static_cast<std::uint64_t>(kv.create_revision()));
@@ -71,7 +71,7 @@ TEST_F(EtcdSessionTest, LostAnswerOfAJoinIsTheSameTransactionAgain) {
     EXPECT_TRUE(holder(found, nonce));
     EXPECT_EQ(ann.keys(lock).size(), 1u);
     const auto log = ann.wire.take_log();
-    ASSERT_EQ(ann.wire.count(EtcdCall::txn), 0u);
+    ASSERT_EQ(ann.wire.count(Call::txn), 0u);
     const auto key = [](const FakeAsked& asked) {
       return asked.as<etcdpb::TxnRequest>().compare(0).key();
     };
@@ -99,7 +99,7 @@ TEST_F(EtcdSessionTest, BurstOfJoinsKeepsItsOrder) {
 TEST_F(EtcdSessionTest, ReleasedLockIsNotFoundTaken) {
   ann.settled(ann.join(1));
   ann.wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::txn && asked.as<etcdpb::TxnRequest>().success_size() == 1
+    return asked.call == Call::txn && asked.as<etcdpb::TxnRequest>().success_size() == 1
                ? FakeFate{.there = 50ms}
                : FakeFate{};
   };
@@ -132,7 +132,7 @@ TEST_F(EtcdSessionTest, PeekSeesDirectEntriesAlone) {
   EXPECT_FALSE(ann.settled(ann.peek())->value());
   etcd.put("/app/job/zz");
   EXPECT_TRUE(ann.settled(ann.peek())->value());
-  EXPECT_EQ(ann.wire.count(EtcdCall::txn), 0u) << "it writes nothing";
+  EXPECT_EQ(ann.wire.count(Call::txn), 0u) << "it writes nothing";
 }
 
 TEST_F(EtcdSessionTest, VerifyIsTheStoresWord) {
@@ -162,7 +162,7 @@ TEST_F(EtcdSessionTest, RefusedJoinLeavesNothing) {
   EXPECT_EQ(ann.settled(ann.join(1))->error().errc(), Errc::permission_denied);
   ann.wire.fate = nullptr;
   EXPECT_TRUE(ann.settled(ann.withdraw(1))->ok());
-  EXPECT_EQ(ann.wire.count(EtcdCall::txn), 1u) << "nothing to remove";
+  EXPECT_EQ(ann.wire.count(Call::txn), 1u) << "nothing to remove";
   EXPECT_TRUE(holder(ann.settled(ann.join(2)), 2));
 }
 
@@ -279,7 +279,7 @@ TEST_F(EtcdSessionTest, OpeningTriesOn) {
 
 TEST_F(EtcdSessionTest, AnotherClusterWhileOpeningIsTheEndOfThatSession) {
   FakeEtcdClient bob(etcd, {.open = false});
-  bob.atlas.cluster = 99;
+  bob.cluster_state.cluster = 99;
   bob.pass(1s);
   ASSERT_EQ(bob.opened.size(), 1u);
   EXPECT_TRUE(transient(bob.opened[0].error())) << "the next session may find the right one";
@@ -337,4 +337,4 @@ TEST_F(EtcdSessionTest, DestroyedAtAnyMomentWithEverythingUnderWay) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

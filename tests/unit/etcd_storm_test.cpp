@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,8 +64,8 @@ class Storm {
     if (what < 3) return lost_request();
     if (what < 6) return lost_answer();
     if (what < 9) return lands_after(1ms * pick(5'000));
-    if (what < 10) fate.refuse = EtcdVerdict{14, "etcdserver: request timed out"};
-    if (what == 10) fate.refuse = EtcdVerdict{8, "etcdserver: too many requests"};
+    if (what < 10) fate.refuse = CallResult{14, "etcdserver: request timed out"};
+    if (what == 10) fate.refuse = CallResult{8, "etcdserver: too many requests"};
     return fate;
   }
   void heal_members() {
@@ -89,7 +89,7 @@ class Storm {
     } else if (what < 75) {
       if (!process.tries.empty()) process.give_up(pick(process.tries.size()));
     } else if (what < 78) {
-      pick(2) == 0 ? process.wire.break_streams(EtcdFlow::watch) : process.wire.break_streams();
+      pick(2) == 0 ? process.wire.break_streams(StreamKind::watch) : process.wire.break_streams();
     } else if (what < 80) {
       process.wire.silence(node);
     } else if (what < 86) {
@@ -138,4 +138,4 @@ TEST(EtcdStormTest, ExclusionTokensAndTidinessSurvive) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

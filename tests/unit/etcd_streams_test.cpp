@@ -7,25 +7,25 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
 
-class EtcdStreamsTest : public ::testing::Test, protected EtcdLinkListener {
+class EtcdStreamsTest : public ::testing::Test, protected LinkListener {
  protected:
   EtcdStreamsTest() { make(); }
   void make(const std::string& user = {}) {
-    EtcdLinkListener& listener = *this;
+    LinkListener& listener = *this;
     watches.reset();
-    auto parts = fake_link_parts(loop, wire, atlas);
+    auto parts = fake_link_parts(loop, wire, cluster_state);
     parts.user = user;
     parts.password = "secret";
-    link = std::make_unique<EtcdLink>(std::move(parts), listener);
-    watches = std::make_unique<EtcdWatches>(loop, *link);
+    link = std::make_unique<Link>(std::move(parts), listener);
+    watches = std::make_unique<Watches>(loop, *link);
   }
   struct Heard {
-    std::vector<EtcdNews> news;
+    std::vector<WatchNews> news;
     bool quiet() const { return news.empty(); }
     bool gone() const { return news.size() == 1 && news[0].gone; }
   };
@@ -33,7 +33,7 @@ class EtcdStreamsTest : public ::testing::Test, protected EtcdLinkListener {
     auto heard = std::make_shared<Heard>();
     loop.step([&] {
       watches->watch({key, created, known},
-                     [heard](const EtcdNews& news) { heard->news.push_back(news); });
+                     [heard](const WatchNews& news) { heard->news.push_back(news); });
     });
     return heard;
   }
@@ -42,7 +42,7 @@ class EtcdStreamsTest : public ::testing::Test, protected EtcdLinkListener {
     return watch(key, created, created);
   }
   void pass(Nanos span = 10ms) { loop.advance(span); }
-  static bool is_create(const EtcdMessage& message) {
+  static bool is_create(const Message& message) {
     return static_cast<const etcdpb::WatchRequest&>(message).has_create_request();
   }
 
@@ -53,9 +53,9 @@ class EtcdStreamsTest : public ::testing::Test, protected EtcdLinkListener {
   ManualLoop loop;
   FakeEtcd etcd{loop, 3};
   FakeEtcdWire wire{etcd};
-  EtcdAtlas atlas;
-  std::unique_ptr<EtcdLink> link;
-  std::unique_ptr<EtcdWatches> watches;
+  ClusterState cluster_state;
+  std::unique_ptr<Link> link;
+  std::unique_ptr<Watches> watches;
 };
 
 TEST_F(EtcdStreamsTest, BrokenStreamGoesOnWhereItWasWithoutLoss) {
@@ -69,7 +69,7 @@ TEST_F(EtcdStreamsTest, BrokenStreamGoesOnWhereItWasWithoutLoss) {
   ASSERT_TRUE(gone->gone()) << "deleted in the gap";
   EXPECT_FALSE(gone->news[0].pinned) << "after a gap the cluster is asked";
   EXPECT_TRUE(kept->quiet());
-  EXPECT_EQ(wire.count(EtcdCall::range), 0u);
+  EXPECT_EQ(wire.count(Call::range), 0u);
   etcd.remove("kept");
   pass();
   EXPECT_TRUE(kept->gone());
@@ -80,7 +80,7 @@ TEST_F(EtcdStreamsTest, EndpointThatIsLeftTakesItsWatchesElsewhere) {
   pass();
   loop.step([&] { link->silent(0, "for a test"); });
   pass();
-  EXPECT_EQ(wire.where(EtcdFlow::watch), 1u);
+  EXPECT_EQ(wire.where(StreamKind::watch), 1u);
   etcd.remove("k");
   pass();
   EXPECT_TRUE(heard->gone());
@@ -93,7 +93,7 @@ TEST_F(EtcdStreamsTest, MemberThatLagsTellsLater) {
   wire.take_down(0);
   etcd.remove("k");
   pass(1s);
-  EXPECT_EQ(wire.where(EtcdFlow::watch), 1u);
+  EXPECT_EQ(wire.where(StreamKind::watch), 1u);
   EXPECT_TRUE(heard->quiet()) << "it does not know yet";
   loop.step([&] { etcd.catch_up(); });
   pass();
@@ -122,7 +122,7 @@ TEST_F(EtcdStreamsTest, LookOfAnEarlierStreamProvesNothingForTheNext) {
   };
   const auto heard = watch("k", created, created);
   pass(5ms);
-  ASSERT_EQ(wire.count(EtcdCall::range), 1u);
+  ASSERT_EQ(wire.count(Call::range), 1u);
   wire.break_streams();
   etcd.remove("k");
   pass(1s);
@@ -160,7 +160,7 @@ TEST_F(EtcdStreamsTest, WatchThatIsFarBehindBeginsAtThePresentAndLooks) {
     const auto last = watch_new("new" + std::to_string(others));  // now that much is known
     pass();
     wire.take_stream_log();
-    wire.break_streams(EtcdFlow::watch);
+    wire.break_streams(StreamKind::watch);
     etcd.remove("goes" + std::to_string(others));
     pass(1s);
     std::vector<std::int64_t> starts;
@@ -183,7 +183,7 @@ TEST_F(EtcdStreamsTest, WatchThatIsFarBehindBeginsAtThePresentAndLooks) {
 
 // Others that are not wanted any more give it no more time.
 TEST_F(EtcdStreamsTest, GivingUpWatchesDoesNotPutOffThatTheStreamIsSilent) {
-  wire.swallow = [](std::size_t endpoint, EtcdFlow, const EtcdMessage&) { return endpoint == 0; };
+  wire.swallow = [](std::size_t endpoint, StreamKind, const Message&) { return endpoint == 0; };
   const auto heard = watch_new("k");
   for (int n = 0; n < 3; ++n) {
     WatchId id = WatchId::none;
@@ -198,12 +198,12 @@ TEST_F(EtcdStreamsTest, GivingUpWatchesDoesNotPutOffThatTheStreamIsSilent) {
 }
 
 TEST_F(EtcdStreamsTest, MissingAnswerToACreateMovesToAnotherEndpoint) {
-  wire.swallow = [](std::size_t endpoint, EtcdFlow, const EtcdMessage&) { return endpoint == 0; };
+  wire.swallow = [](std::size_t endpoint, StreamKind, const Message&) { return endpoint == 0; };
   const auto heard = watch_new("k");
   pass(1'999ms);
   EXPECT_EQ(link->current(), 0u);
   pass(200ms);
-  EXPECT_EQ(wire.where(EtcdFlow::watch), 1u);
+  EXPECT_EQ(wire.where(StreamKind::watch), 1u);
   EXPECT_EQ(wire.path(0).renewed, 1);
   etcd.remove("k");
   pass();
@@ -214,11 +214,11 @@ TEST_F(EtcdStreamsTest, MissingAnswerToACreateMovesToAnotherEndpoint) {
 TEST_F(EtcdStreamsTest, SilentConnectionToTheOnlyEndpointIsLeft) {
   FakeEtcd alone{loop};
   FakeEtcdWire only{alone};
-  EtcdAtlas map;
-  EtcdLinkListener& listener = *this;
+  ClusterState map;
+  LinkListener& listener = *this;
   watches.reset();
-  link = std::make_unique<EtcdLink>(fake_link_parts(loop, only, map), listener);
-  watches = std::make_unique<EtcdWatches>(loop, *link);
+  link = std::make_unique<Link>(fake_link_parts(loop, only, map), listener);
+  watches = std::make_unique<Watches>(loop, *link);
   const auto created = alone.put("k");
   const auto heard = watch("k", created, created);
   pass();
@@ -235,9 +235,9 @@ TEST_F(EtcdStreamsTest, EndpointsThatAreAllDownAreTriedWithPauses) {
   const auto heard = watch_new("k");
   pass();
   for (const std::size_t i : {0u, 1u, 2u}) wire.take_down(i);
-  const auto before = wire.sent(EtcdFlow::watch);
+  const auto before = wire.sent(StreamKind::watch);
   pass(10s);
-  EXPECT_LT(wire.sent(EtcdFlow::watch) - before, 30u);
+  EXPECT_LT(wire.sent(StreamKind::watch) - before, 30u);
   etcd.remove("k");
   wire.heal();
   pass(3s);
@@ -304,17 +304,17 @@ TEST_P(EtcdWatchUsersTest, WatchThatStaysRefusedIsNotAskedForWithoutPause) {
   watch_new("k");
   pass();
   wire.fate = [](const FakeAsked& asked) {
-    return asked.call == EtcdCall::authenticate ? refused(3, "etcdserver: authentication failed")
-                                                : FakeFate{};
+    return asked.call == Call::authenticate ? refused(3, "etcdserver: authentication failed")
+                                            : FakeFate{};
   };
   etcd.expire_tokens();
-  const auto before = wire.sent(EtcdFlow::watch);
+  const auto before = wire.sent(StreamKind::watch);
   const auto heard = watch_new("refused");
   loop.step([&] { watches->watch_puts("puts", etcd.revision(), [](std::int64_t) {}); });
   pass(10s);
-  EXPECT_LT(wire.sent(EtcdFlow::watch) - before, 100u);
+  EXPECT_LT(wire.sent(StreamKind::watch) - before, 100u);
   for (const auto& news : heard->news) EXPECT_FALSE(news.gone);
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,7 +15,7 @@ class EtcdWallClockTest : public ::testing::Test {
   Time boot_{50s};
 
  private:
-  EtcdWallClock clock_;
+  WallClock clock_;
 };
 
 TEST_F(EtcdWallClockTest, NothingIsWrongWithAClockThatGoesOn) {
@@ -65,4 +65,4 @@ TEST_F(EtcdWallClockTest, SmallStepsAreNothing) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -7,25 +7,25 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
 
-class EtcdWatchesTest : public ::testing::Test, protected EtcdLinkListener {
+class EtcdWatchesTest : public ::testing::Test, protected LinkListener {
  protected:
   EtcdWatchesTest() { make(); }
   void make(const std::string& user = {}) {
-    EtcdLinkListener& listener = *this;
+    LinkListener& listener = *this;
     watches.reset();
-    auto parts = fake_link_parts(loop, wire, atlas);
+    auto parts = fake_link_parts(loop, wire, cluster_state);
     parts.user = user;
     parts.password = "secret";
-    link = std::make_unique<EtcdLink>(std::move(parts), listener);
-    watches = std::make_unique<EtcdWatches>(loop, *link);
+    link = std::make_unique<Link>(std::move(parts), listener);
+    watches = std::make_unique<Watches>(loop, *link);
   }
   struct Heard {
-    std::vector<EtcdNews> news;
+    std::vector<WatchNews> news;
     WatchId id = WatchId::none;
     bool quiet() const { return news.empty(); }
     bool gone() const { return news.size() == 1 && news[0].gone; }
@@ -36,7 +36,7 @@ class EtcdWatchesTest : public ::testing::Test, protected EtcdLinkListener {
     auto heard = std::make_shared<Heard>();
     loop.step([&] {
       heard->id = watches->watch({key, created, known, from_known, delay},
-                                 [heard](const EtcdNews& news) { heard->news.push_back(news); });
+                                 [heard](const WatchNews& news) { heard->news.push_back(news); });
     });
     return heard;
   }
@@ -58,10 +58,10 @@ class EtcdWatchesTest : public ::testing::Test, protected EtcdLinkListener {
   ManualLoop loop;
   FakeEtcd etcd{loop, 3};
   FakeEtcdWire wire{etcd};
-  EtcdAtlas atlas;
-  std::unique_ptr<EtcdLink> link;
-  std::unique_ptr<EtcdWatches> watches;
-  std::vector<std::shared_ptr<EtcdMessage>> log;
+  ClusterState cluster_state;
+  std::unique_ptr<Link> link;
+  std::unique_ptr<Watches> watches;
+  std::vector<std::shared_ptr<Message>> log;
 };
 
 TEST_F(EtcdWatchesTest, TellsOfTheDeletionWhereAndWhen) {
@@ -88,7 +88,7 @@ TEST_F(EtcdWatchesTest, BeginsAtThePresentAndAsksForDeletionsAlone) {
 TEST_F(EtcdWatchesTest, NothingHappenedSinceSoNothingIsRead) {
   watch_new("k");
   pass();
-  EXPECT_EQ(wire.count(EtcdCall::range), 0u);
+  EXPECT_EQ(wire.count(Call::range), 0u);
 }
 
 TEST_F(EtcdWatchesTest, SomethingHappenedSoOneLookAtTheRevisionOfTheBeginning) {
@@ -96,7 +96,7 @@ TEST_F(EtcdWatchesTest, SomethingHappenedSoOneLookAtTheRevisionOfTheBeginning) {
   etcd.put("other");
   const auto heard = watch("k", created, created);
   pass();
-  ASSERT_EQ(wire.count(EtcdCall::range), 1u);
+  ASSERT_EQ(wire.count(Call::range), 1u);
   const auto asked = wire.log().back();
   EXPECT_EQ(asked.as<etcdpb::RangeRequest>().revision(), etcd.revision());
   EXPECT_TRUE(asked.as<etcdpb::RangeRequest>().serializable());
@@ -135,12 +135,12 @@ TEST_F(EtcdWatchesTest, LookThatCannotBeServedIsAskedOfTheCluster) {
     etcd.put("other");
     wire.fate = [why](const FakeAsked& asked) {
       const bool pinned =
-          asked.call == EtcdCall::range && asked.as<etcdpb::RangeRequest>().serializable();
+          asked.call == Call::range && asked.as<etcdpb::RangeRequest>().serializable();
       return pinned ? refused(11, why) : FakeFate{};
     };
     const auto heard = watch("k", created, created);
     pass();
-    ASSERT_EQ(wire.count(EtcdCall::range), 2u);
+    ASSERT_EQ(wire.count(Call::range), 2u);
     EXPECT_FALSE(wire.log().back().as<etcdpb::RangeRequest>().serializable());
     EXPECT_TRUE(heard->quiet());
     etcd.remove("k");
@@ -183,7 +183,7 @@ TEST_F(EtcdWatchesTest, OwnKeysBeginWhereTheyAreKnownAndNeedNoLook) {
   EXPECT_EQ(last_create().start_revision(), created + 1);
   pass();
   EXPECT_TRUE(heard->gone());
-  EXPECT_EQ(wire.count(EtcdCall::range), 0u);
+  EXPECT_EQ(wire.count(Call::range), 0u);
 }
 
 TEST_F(EtcdWatchesTest, DelayedOnesThatAreNotWantedAnyMoreCostNothing) {
@@ -192,7 +192,7 @@ TEST_F(EtcdWatchesTest, DelayedOnesThatAreNotWantedAnyMoreCostNothing) {
   pass(99ms);
   loop.step([&] { watches->unwatch(heard->id); });
   pass(1s);
-  EXPECT_EQ(wire.sent(EtcdFlow::watch), 0u);
+  EXPECT_EQ(wire.sent(StreamKind::watch), 0u);
   EXPECT_EQ(watches->size(), 0u);
 }
 
@@ -211,7 +211,7 @@ TEST_F(EtcdWatchesTest, DelayedOnesBeginInTime) {
 TEST_F(EtcdWatchesTest, WatchersOfOneKeyShare) {
   const auto first = watch_new("k");
   const auto second = watch("k", etcd.revision(), etcd.revision());
-  EXPECT_EQ(wire.sent(EtcdFlow::watch), 1u);
+  EXPECT_EQ(wire.sent(StreamKind::watch), 1u);
   pass();
   etcd.remove("k");
   pass();
@@ -274,9 +274,9 @@ TEST_F(EtcdWatchesTest, UnwatchInTheSameStepAsTheEventMeansNoEvent) {
   const auto second = std::make_shared<Heard>();
   loop.step([&] {
     watches->watch({"k", created, created},
-                   [&, second](const EtcdNews&) { watches->unwatch(second->id); });
+                   [&, second](const WatchNews&) { watches->unwatch(second->id); });
     second->id = watches->watch({"k", created, created},
-                                [second](const EtcdNews& news) { second->news.push_back(news); });
+                                [second](const WatchNews& news) { second->news.push_back(news); });
   });
   pass();
   etcd.remove("k");
@@ -302,7 +302,7 @@ TEST_F(EtcdWatchesTest, MoreThanAThousandUseASecondStream) {
   for (int n = 0; n < 1'001; ++n) all.push_back(watch_new("k" + std::to_string(n)));
   pass();
   EXPECT_EQ(watches->streams(), 2u);
-  EXPECT_EQ(wire.streams(EtcdFlow::watch), 2u);
+  EXPECT_EQ(wire.streams(StreamKind::watch), 2u);
   for (const int n : {0, 999, 1'000}) {
     etcd.remove("k" + std::to_string(n));
     pass();
@@ -349,4 +349,4 @@ TEST_F(EtcdWatchesTest, PutsAreWatchedForFromNowOnWhenTheirPastIsCompacted) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 namespace {
 
 using namespace std::chrono_literals;
 
 bool is_join(const FakeAsked& asked) {
-  return asked.call == EtcdCall::txn && asked.as<etcdpb::TxnRequest>().success_size() == 2;
+  return asked.call == Call::txn && asked.as<etcdpb::TxnRequest>().success_size() == 2;
 }
-bool is_removal(const FakeAsked& asked) { return asked.call == EtcdCall::txn && !is_join(asked); }
+bool is_removal(const FakeAsked& asked) { return asked.call == Call::txn && !is_join(asked); }
 
 class EtcdWithdrawTest : public ::testing::Test {
  protected:
@@ -121,7 +121,7 @@ TEST_F(EtcdWithdrawTest, JoinThatWaitsForALeaseIsNeverSent) {
   const auto joined = bob.join(1);
   EXPECT_TRUE(bob.withdraw(1)->ok());
   bob.pass(100ms);
-  EXPECT_EQ(bob.wire.count(EtcdCall::txn), 0u);
+  EXPECT_EQ(bob.wire.count(Call::txn), 0u);
   EXPECT_EQ(joined->error().errc(), Errc::cancelled);
   EXPECT_TRUE(holder(bob.settled(bob.join(2)), 2));
 }
@@ -229,10 +229,10 @@ TEST_F(EtcdWithdrawTest, WhatLandsUnseenIsSwept) {
   next_join(lands_after(1'500ms));
   ann.settled(ann.join(1));
   EXPECT_TRUE(ann.settled(ann.withdraw(1))->ok());
-  ann.wire.swallow = [](std::size_t, EtcdFlow flow, const EtcdMessage&) {
-    return flow == EtcdFlow::watch;
+  ann.wire.swallow = [](std::size_t, StreamKind flow, const Message&) {
+    return flow == StreamKind::watch;
   };
-  ann.wire.break_streams(EtcdFlow::watch);
+  ann.wire.break_streams(StreamKind::watch);
   ann.pass(1s);
   EXPECT_EQ(ann.keys().size(), 1u);
   ann.pass(4s);
@@ -243,8 +243,8 @@ TEST_F(EtcdWithdrawTest, WhatLandsUnseenIsSwept) {
 // More that is given up does not put the search off.
 TEST_F(EtcdWithdrawTest, SweepComesThoughMoreIsGivenUpMeanwhile) {
   ann.settled(ann.join(70, "other"));
-  ann.wire.swallow = [](std::size_t, EtcdFlow flow, const EtcdMessage&) {
-    return flow == EtcdFlow::watch;
+  ann.wire.swallow = [](std::size_t, StreamKind flow, const Message&) {
+    return flow == StreamKind::watch;
   };
   ann.wire.take_log();
   for (std::uint64_t nonce = 1; nonce <= 6; ++nonce) {
@@ -253,7 +253,7 @@ TEST_F(EtcdWithdrawTest, SweepComesThoughMoreIsGivenUpMeanwhile) {
     ann.settled(ann.withdraw(nonce));
     ann.pass(500ms);
   }
-  EXPECT_GE(ann.wire.count(EtcdCall::lease_time_to_live), 1u);
+  EXPECT_GE(ann.wire.count(Call::lease_time_to_live), 1u);
 }
 
 TEST_F(EtcdWithdrawTest, StrayThatCannotBeRemovedAtOnceIsRemovedLater) {
@@ -289,4 +289,4 @@ TEST_F(EtcdWithdrawTest, TwoWithdrawalsOfALostJoinLeaveOneWatch) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,4 +1,4 @@
-// One client's EtcdSession on the fake cluster, asked the way the engine asks.
+// One client's Session on the fake cluster, asked the way the engine asks.
 #pragma once
 
 #include "common/seam/lock_name.h"
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 inline LockName lock_name(const std::string& text) { return parse_lock_name(text).value(); }
 
@@ -30,11 +30,11 @@ template <class T>
 using AskedPtr = std::shared_ptr<Asked<T>>;
 using Texts = std::vector<std::string>;
 
-inline EtcdLinkParts fake_link_parts(ManualLoop& loop, EtcdWire& wire, EtcdAtlas& atlas) {
-  EtcdLinkParts parts;
+inline LinkParts fake_link_parts(ManualLoop& loop, Transport& wire, ClusterState& cluster_state) {
+  LinkParts parts;
   parts.loop = &loop;
-  parts.wire = &wire;
-  parts.atlas = &atlas;
+  parts.transport = &wire;
+  parts.cluster_state = &cluster_state;
   parts.try_timeout = std::chrono::milliseconds(1'000);
   parts.log = [](LogLevel, std::string_view) {};
   return parts;
@@ -52,15 +52,15 @@ class FakeEtcdClient final : private SessionListener {
 
   explicit FakeEtcdClient(FakeEtcd& etcd) : FakeEtcdClient(etcd, Setup()) {}
   FakeEtcdClient(FakeEtcd& etcd, Setup setup) : wire(etcd), etcd_(etcd), setup_(std::move(setup)) {
-    EtcdSessionParts parts;
-    parts.link = fake_link_parts(manual_loop(etcd), wire, atlas);
+    SessionParts parts;
+    parts.link = fake_link_parts(manual_loop(etcd), wire, cluster_state);
     parts.link.user = setup_.user;
     parts.link.password = setup_.password;
     parts.root = setup_.root;
     parts.label = "the label";
     parts.session_timeout = setup_.session_timeout;
     SessionListener& listener = *this;
-    session_ = std::make_unique<EtcdSession>(std::move(parts), listener, [this](Result<Done> done) {
+    session_ = std::make_unique<Session>(std::move(parts), listener, [this](Result<Done> done) {
       opened.push_back(std::move(done));
     });
     if (!setup_.open) return;
@@ -71,7 +71,7 @@ class FakeEtcdClient final : private SessionListener {
     wire.take_stream_log();
   }
 
-  EtcdSession& session() { return *session_; }
+  Session& session() { return *session_; }
   void destroy() {
     manual_loop(etcd_).step([&] { session_.reset(); });
   }
@@ -153,7 +153,7 @@ class FakeEtcdClient final : private SessionListener {
   }
 
   FakeEtcdWire wire;
-  EtcdAtlas atlas;
+  ClusterState cluster_state;
   std::vector<Result<Done>> opened;
   std::vector<std::pair<std::error_code, std::string>> ended;
   int resumed = 0;
@@ -166,7 +166,7 @@ class FakeEtcdClient final : private SessionListener {
 
   FakeEtcd& etcd_;
   const Setup setup_;
-  std::unique_ptr<EtcdSession> session_;
+  std::unique_ptr<Session> session_;
 };
 
 // How it stands: alone, or behind this many.
@@ -180,4 +180,4 @@ inline bool gone(const AskedPtr<Standing>& asked) {
   return asked->ok() && asked->value().view.tickets.empty();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -11,19 +11,17 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-class EtcdLeasesFixture : public ::testing::Test,
-                          protected EtcdLinkListener,
-                          protected EtcdLeasesListener {
+class EtcdLeasesFixture : public ::testing::Test, protected LinkListener, protected LeasesListener {
  protected:
   static constexpr std::chrono::milliseconds kTtl{12'000};
 
   EtcdLeasesFixture() {
-    EtcdLinkListener& link_listener = *this;
-    EtcdLeasesListener& listener = *this;
-    link = std::make_unique<EtcdLink>(fake_link_parts(loop, wire, atlas), link_listener);
-    leases = std::make_unique<EtcdLeases>(loop, *link, kTtl, listener);
+    LinkListener& link_listener = *this;
+    LeasesListener& listener = *this;
+    link = std::make_unique<Link>(fake_link_parts(loop, wire, cluster_state), link_listener);
+    leases = std::make_unique<Leases>(loop, *link, kTtl, listener);
   }
   std::int64_t room() {
     std::int64_t id = 0;
@@ -51,12 +49,12 @@ class EtcdLeasesFixture : public ::testing::Test,
   ManualLoop loop;
   FakeEtcd etcd{loop, 3};
   FakeEtcdWire wire{etcd};
-  EtcdAtlas atlas;
-  std::unique_ptr<EtcdLink> link;
-  std::unique_ptr<EtcdLeases> leases;
+  ClusterState cluster_state;
+  std::unique_ptr<Link> link;
+  std::unique_ptr<Leases> leases;
   int renewed = 0;
   std::vector<std::string> lost;
   std::vector<std::int64_t> revoked;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

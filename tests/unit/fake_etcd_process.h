@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 // What must never be.
 struct HoldJudge {
@@ -44,7 +44,7 @@ struct HoldJudge {
 };
 
 // One process: the real engine over the real session.
-class FakeEtcdProcess final : public EngineHost, public Backend {
+class FakeEtcdProcess final : public EngineHost, public internal::Backend {
  public:
   FakeEtcdProcess(FakeEtcd& etcd, HoldJudge& judge, int number)
       : wire(etcd), etcd_(etcd), judge_(judge) {
@@ -122,16 +122,16 @@ class FakeEtcdProcess final : public EngineHost, public Backend {
   Loop& loop() noexcept override { return manual_loop(etcd_); }
   std::string where() const override { return "fake"; }
   void stop() noexcept override {}
-  void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
+  void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
     const auto number = ++opens_;
     answer_ = std::move(answer);
-    EtcdSessionParts parts;
-    parts.link = fake_link_parts(manual_loop(etcd_), wire, atlas_);
+    SessionParts parts;
+    parts.link = fake_link_parts(manual_loop(etcd_), wire, cluster_state_);
     parts.link.try_timeout = std::chrono::milliseconds(500);
     parts.root = "/app";
     parts.session_timeout = std::chrono::seconds(2);
-    opening_ = std::make_unique<EtcdSession>(
-        std::move(parts), listener, [this, number](Result<Done> done) {
+    opening_ =
+        std::make_unique<Session>(std::move(parts), listener, [this, number](Result<Done> done) {
           manual_loop(etcd_).defer([this, number, done = std::move(done)]() mutable {
             const bool final = done || !transient(done.error());
             if (number == opens_ && final) finish(std::move(done));
@@ -149,7 +149,7 @@ class FakeEtcdProcess final : public EngineHost, public Backend {
     auto session = std::move(opening_);
     auto answer = std::exchange(answer_, nullptr);
     if (done) {
-      answer(std::unique_ptr<Session>(std::move(session)));
+      answer(std::unique_ptr<internal::Session>(std::move(session)));
     } else {
       ++opens_;
       answer(done.error());
@@ -179,12 +179,12 @@ class FakeEtcdProcess final : public EngineHost, public Backend {
 
   FakeEtcd& etcd_;
   HoldJudge& judge_;
-  EtcdAtlas atlas_;
+  ClusterState cluster_state_;
   std::uint64_t opens_ = 0;
   TimerId timer_ = TimerId::none;
-  Answer<std::unique_ptr<Session>> answer_;
-  std::unique_ptr<EtcdSession> opening_;
+  Answer<std::unique_ptr<internal::Session>> answer_;
+  std::unique_ptr<Session> opening_;
   std::unique_ptr<Engine> engine_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

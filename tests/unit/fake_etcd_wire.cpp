@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::milliseconds;
 
 namespace {
-std::shared_ptr<EtcdMessage> copy(const EtcdMessage& message) {
-  std::shared_ptr<EtcdMessage> made(message.New());
+std::shared_ptr<Message> copy(const Message& message) {
+  std::shared_ptr<Message> made(message.New());
   made->CheckTypeAndMergeFrom(message);
   return made;
 }
@@ -16,17 +16,17 @@ std::shared_ptr<EtcdMessage> copy(const EtcdMessage& message) {
 
 // ---- calls
 
-struct FakeEtcdWire::Call {
+struct FakeEtcdWire::PendingCall {
   FakeAsked asked;
-  std::unique_ptr<EtcdMessage> response;
-  EtcdAnswer answer;
+  std::unique_ptr<Message> response;
+  CallAnswer answer;
   bool done = false;
 };
 
-void FakeEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& request,
-                       std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                       EtcdAnswer answer, Task* cancel) {
-  auto call = std::make_shared<Call>();
+void FakeEtcdWire::ask(std::size_t endpoint, Call kind, const Message& request,
+                       std::unique_ptr<Message> response, const CallOptions& options,
+                       CallAnswer answer, Task* cancel) {
+  auto call = std::make_shared<PendingCall>();
   call->asked = {endpoint, kind, copy(request), options, loop().now()};
   call->response = std::move(response);
   call->answer = std::move(answer);
@@ -61,12 +61,12 @@ void FakeEtcdWire::ask(std::size_t endpoint, EtcdCall kind, const EtcdMessage& r
   });
 }
 
-void FakeEtcdWire::arrive(const std::shared_ptr<Call>& call, const FakeFate& what) {
+void FakeEtcdWire::arrive(const std::shared_ptr<PendingCall>& call, const FakeFate& what) {
   const auto& asked = call->asked;
   // What lands late was on its way all the time.
   if (!call->done && (paths_[asked.endpoint].silent || paths_[asked.endpoint].down)) return;
-  const std::shared_ptr<EtcdMessage> served(call->response->New());
-  const EtcdVerdict verdict =
+  const std::shared_ptr<Message> served(call->response->New());
+  const CallResult verdict =
       what.refuse ? *what.refuse
                   : etcd_.serve(asked.endpoint, asked.call, *asked.request, *served, asked.options);
   if (!what.answered) return;
@@ -77,7 +77,7 @@ void FakeEtcdWire::arrive(const std::shared_ptr<Call>& call, const FakeFate& wha
   });
 }
 
-void FakeEtcdWire::finish(const std::shared_ptr<Call>& call, const EtcdVerdict& verdict) {
+void FakeEtcdWire::finish(const std::shared_ptr<PendingCall>& call, const CallResult& verdict) {
   if (std::exchange(call->done, true)) return;
   --under_way_;
   call->answer(verdict, *call->response);
@@ -86,37 +86,38 @@ void FakeEtcdWire::finish(const std::shared_ptr<Call>& call, const EtcdVerdict& 
 
 // ---- streams: in order, both ways; what is held up by silence comes after it
 
-class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_from_this<Stream> {
+class FakeEtcdWire::FakeStream final : public FakeHearer,
+                                       public std::enable_shared_from_this<FakeStream> {
  public:
-  Stream(FakeEtcdWire& wire, std::size_t endpoint, EtcdFlow flow, std::string token,
-         EtcdStreamListener& listener)
+  FakeStream(FakeEtcdWire& wire, std::size_t endpoint, StreamKind flow, std::string token,
+             StreamListener& listener)
       : wire_(wire),
         listener_(&listener),
         endpoint_(endpoint),
         flow_(flow),
         token_(std::move(token)) {}
-  ~Stream() override {
+  ~FakeStream() override {
     if (*wire_alive_) wire_.etcd_.stream_gone(this);
   }
 
-  EtcdFlow flow() const { return flow_; }
+  StreamKind flow() const { return flow_; }
   std::size_t endpoint() const { return endpoint_; }
   bool open() const { return listener_ != nullptr; }
   int connection() const { return connection_; }
 
-  void send(const EtcdMessage& message) {
+  void send(const Message& message) {
     if (!*wire_alive_ || !open()) return;
-    (flow_ == EtcdFlow::watch ? wire_.sent_watch_ : wire_.sent_keep_)++;
+    (flow_ == StreamKind::watch ? wire_.sent_watch_ : wire_.sent_keep_)++;
     wire_.stream_log_.push_back(copy(message));
     if (wire_.swallow && wire_.swallow(endpoint_, flow_, message)) return;
     put(up_, message);
   }
-  void hear(const EtcdMessage& response) override { put(down_, response); }
+  void hear(const Message& response) override { put(down_, response); }
   void abandon() {
     listener_ = nullptr;
     if (*wire_alive_) wire_.etcd_.stream_gone(this);
   }
-  void break_off(const EtcdVerdict& why) {
+  void break_off(const CallResult& why) {
     if (!open()) return;
     wire_.etcd_.stream_gone(this);
     up_.clear();
@@ -147,9 +148,9 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
   }
 
  private:
-  using Queue = std::deque<std::pair<Time, std::shared_ptr<EtcdMessage>>>;
+  using Queue = std::deque<std::pair<Time, std::shared_ptr<Message>>>;
 
-  void put(Queue& queue, const EtcdMessage& message) {
+  void put(Queue& queue, const Message& message) {
     if (broken_) return;
     const Nanos latency = wire_.stream_latency ? wire_.stream_latency() : milliseconds(1);
     Time due = wire_.loop().now() + latency;
@@ -159,8 +160,8 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
       if (const auto self = weak.lock(); self && *alive) self->pump();
     });
   }
-  void reach(const EtcdMessage& message) {
-    if (flow_ == EtcdFlow::watch) {
+  void reach(const Message& message) {
+    if (flow_ == StreamKind::watch) {
       wire_.etcd_.watch(endpoint_, this, token_, static_cast<const etcdpb::WatchRequest&>(message));
       return;
     }
@@ -177,9 +178,9 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
 
   FakeEtcdWire& wire_;
   const std::shared_ptr<bool> wire_alive_ = wire_.alive_;
-  EtcdStreamListener* listener_;
+  StreamListener* listener_;
   const std::size_t endpoint_;
-  const EtcdFlow flow_;
+  const StreamKind flow_;
   const std::string token_;
   Queue up_;
   Queue down_;
@@ -187,20 +188,19 @@ class FakeEtcdWire::Stream final : public FakeHearer, public std::enable_shared_
   const int connection_ = wire_.paths_[endpoint_].renewed;
 };
 
-class FakeEtcdWire::Handle final : public EtcdStream {
+class FakeEtcdWire::Handle final : public Stream {
  public:
-  explicit Handle(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  explicit Handle(std::shared_ptr<FakeStream> stream) : stream_(std::move(stream)) {}
   ~Handle() override { stream_->abandon(); }
-  void send(const EtcdMessage& message) override { stream_->send(message); }
+  void send(const Message& message) override { stream_->send(message); }
 
  private:
-  const std::shared_ptr<Stream> stream_;
+  const std::shared_ptr<FakeStream> stream_;
 };
 
-std::unique_ptr<EtcdStream> FakeEtcdWire::open(std::size_t endpoint, EtcdFlow flow,
-                                               const std::string& token,
-                                               EtcdStreamListener& listener) {
-  auto stream = std::make_shared<Stream>(*this, endpoint, flow, token, listener);
+std::unique_ptr<Stream> FakeEtcdWire::open(std::size_t endpoint, StreamKind flow,
+                                           const std::string& token, StreamListener& listener) {
+  auto stream = std::make_shared<FakeStream>(*this, endpoint, flow, token, listener);
   std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
   streams_.push_back(stream);
   if (paths_[endpoint].down) stream->break_off({14, "failed to connect to all addresses"});
@@ -209,7 +209,7 @@ std::unique_ptr<EtcdStream> FakeEtcdWire::open(std::size_t endpoint, EtcdFlow fl
 
 // ---- faults
 
-void FakeEtcdWire::break_streams(std::optional<EtcdFlow> flow, const EtcdVerdict& why) {
+void FakeEtcdWire::break_streams(std::optional<StreamKind> flow, const CallResult& why) {
   for (const auto& weak : streams_) {
     const auto stream = weak.lock();
     if (stream && (!flow || stream->flow() == *flow)) stream->break_off(why);
@@ -259,19 +259,19 @@ void FakeEtcdWire::heal() {
   }
 }
 
-std::size_t FakeEtcdWire::count(EtcdCall call) const {
+std::size_t FakeEtcdWire::count(Call call) const {
   return static_cast<std::size_t>(std::count_if(
       log_.begin(), log_.end(), [&](const auto& asked) { return asked.call == call; }));
 }
 
-std::size_t FakeEtcdWire::streams(EtcdFlow flow) const {
+std::size_t FakeEtcdWire::streams(StreamKind flow) const {
   return static_cast<std::size_t>(std::count_if(streams_.begin(), streams_.end(), [&](auto& weak) {
     const auto stream = weak.lock();
     return stream && stream->open() && stream->flow() == flow;
   }));
 }
 
-std::optional<std::size_t> FakeEtcdWire::where(EtcdFlow flow) const {
+std::optional<std::size_t> FakeEtcdWire::where(StreamKind flow) const {
   std::optional<std::size_t> found;
   for (const auto& weak : streams_) {
     const auto stream = weak.lock();
@@ -280,4 +280,4 @@ std::optional<std::size_t> FakeEtcdWire::where(EtcdFlow flow) const {
   return found;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -13,16 +13,16 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 // What the unit tests give a FakeEtcd.
 inline ManualLoop& manual_loop(FakeEtcd& etcd) { return static_cast<ManualLoop&>(etcd.loop()); }
 
 struct FakeAsked {
   std::size_t endpoint = 0;
-  EtcdCall call{};
-  std::shared_ptr<EtcdMessage> request;
-  EtcdCallOptions options;
+  Call call{};
+  std::shared_ptr<Message> request;
+  CallOptions options;
   Time at{};
   template <class T>
   const T& as() const {
@@ -36,17 +36,17 @@ struct FakeFate {
   Nanos back = std::chrono::milliseconds(1);
   bool arrives = true;
   bool answered = true;
-  std::optional<EtcdVerdict> refuse{};  // instead of being carried out
+  std::optional<CallResult> refuse{};  // instead of being carried out
 };
 
 inline FakeFate lost_request() { return {.arrives = false}; }
 inline FakeFate lost_answer() { return {.answered = false}; }
 inline FakeFate lands_after(Nanos there) { return {.there = there, .answered = false}; }
 inline FakeFate refused(int code, std::string message) {
-  return {.refuse = EtcdVerdict{code, std::move(message)}};
+  return {.refuse = CallResult{code, std::move(message)}};
 }
 
-class FakeEtcdWire final : public EtcdWire {
+class FakeEtcdWire final : public Transport {
  public:
   struct Path {
     bool down = false;    // and the channel knows it
@@ -61,7 +61,7 @@ class FakeEtcdWire final : public EtcdWire {
   // ---- for the test
   std::function<FakeFate(const FakeAsked&)> fate;
   // Says true of what is sent on a stream: it never arrives.
-  std::function<bool(std::size_t endpoint, EtcdFlow, const EtcdMessage&)> swallow;
+  std::function<bool(std::size_t endpoint, StreamKind, const Message&)> swallow;
   std::function<Nanos()> stream_latency;
   bool timers_stand = false;   // calls do not end by themselves
   bool answers_twice = false;  // each keepalive
@@ -73,48 +73,46 @@ class FakeEtcdWire final : public EtcdWire {
   void black_hole(std::size_t i);
   void heal();
   // Those of one kind, or all.
-  void break_streams(std::optional<EtcdFlow> flow = {},
-                     const EtcdVerdict& why = {14, "connection reset"});
+  void break_streams(std::optional<StreamKind> flow = {},
+                     const CallResult& why = {14, "connection reset"});
   std::vector<FakeAsked> take_log() { return std::exchange(log_, {}); }
   const std::vector<FakeAsked>& log() const { return log_; }
-  std::size_t count(EtcdCall call) const;
-  std::size_t streams(EtcdFlow flow) const;               // open ones
-  std::optional<std::size_t> where(EtcdFlow flow) const;  // of the newest
-  std::size_t sent(EtcdFlow flow) const {
-    return flow == EtcdFlow::watch ? sent_watch_ : sent_keep_;
+  std::size_t count(Call call) const;
+  std::size_t streams(StreamKind flow) const;               // open ones
+  std::optional<std::size_t> where(StreamKind flow) const;  // of the newest
+  std::size_t sent(StreamKind flow) const {
+    return flow == StreamKind::watch ? sent_watch_ : sent_keep_;
   }
   std::size_t most_under_way() const { return most_under_way_; }
   std::size_t under_way() const { return under_way_; }
   Path& path(std::size_t i) { return paths_.at(i); }
-  std::vector<std::shared_ptr<EtcdMessage>> take_stream_log() {
-    return std::exchange(stream_log_, {});
-  }
+  std::vector<std::shared_ptr<Message>> take_stream_log() { return std::exchange(stream_log_, {}); }
 
-  // ---- EtcdWire
+  // ---- Transport
   std::size_t endpoints() const override { return paths_.size(); }
   std::string endpoint(std::size_t i) const override { return "node" + std::to_string(i); }
   bool unreachable(std::size_t i) override { return paths_.at(i).down; }
   void renew(std::size_t i) override { ++paths_.at(i).renewed; }
-  void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-           std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options, EtcdAnswer answer,
+  void ask(std::size_t endpoint, Call call, const Message& request,
+           std::unique_ptr<Message> response, const CallOptions& options, CallAnswer answer,
            Task* cancel) override;
-  std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow, const std::string& token,
-                                   EtcdStreamListener& listener) override;
+  std::unique_ptr<Stream> open(std::size_t endpoint, StreamKind flow, const std::string& token,
+                               StreamListener& listener) override;
 
  private:
-  struct Call;
-  class Stream;
+  struct PendingCall;
+  class FakeStream;
   class Handle;
   ManualLoop& loop() { return manual_loop(etcd_); }
-  void finish(const std::shared_ptr<Call>& call, const EtcdVerdict& verdict);
-  void arrive(const std::shared_ptr<Call>& call, const FakeFate& fate);
+  void finish(const std::shared_ptr<PendingCall>& call, const CallResult& verdict);
+  void arrive(const std::shared_ptr<PendingCall>& call, const FakeFate& fate);
 
   FakeEtcd& etcd_;
   std::vector<Path> paths_;
   std::vector<FakeAsked> log_;
-  std::vector<std::shared_ptr<EtcdMessage>> stream_log_;
-  std::vector<std::weak_ptr<Stream>> streams_;
-  std::vector<std::shared_ptr<Call>> endless_;
+  std::vector<std::shared_ptr<Message>> stream_log_;
+  std::vector<std::weak_ptr<FakeStream>> streams_;
+  std::vector<std::shared_ptr<PendingCall>> endless_;
   std::size_t sent_watch_ = 0;
   std::size_t sent_keep_ = 0;
   std::size_t under_way_ = 0;
@@ -122,4 +120,4 @@ class FakeEtcdWire final : public EtcdWire {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

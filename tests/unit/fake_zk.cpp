@@ -5,35 +5,35 @@
 
 #include <algorithm>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // ---- the line that the code under test has
 
-class FakeLine final : public ZkLine {
+class FakeLine final : public Transport {
  public:
   explicit FakeLine(FakeWire& wire) : wire_(wire) {}
   ~FakeLine() override { wire_.line_gone(); }
-  void send(const ZkRequest& request, ZkAnswer answer) override {
+  void send(const Request& request, ReplyHandler answer) override {
     wire_.send(request, std::move(answer));
   }
-  bool surely_apart() const noexcept override { return !wire_.connected(); }
+  bool provably_disconnected() const noexcept override { return !wire_.connected(); }
   void close(Task closed) override { wire_.close(std::move(closed)); }
 
  private:
   FakeWire& wire_;
 };
 
-std::unique_ptr<ZkLine> FakeZk::make_line(ZkLineListener& listener) {
+std::unique_ptr<Transport> FakeZk::make_transport(TransportListener& listener) {
   wires_.push_back(std::make_unique<FakeWire>(*this, listener, next_session_++));
   return std::make_unique<FakeLine>(*wires_.back());
 }
 
 // ---- one connection
 
-FakeWire::FakeWire(FakeZk& zk, ZkLineListener& listener, std::int64_t session)
+FakeWire::FakeWire(FakeZk& zk, TransportListener& listener, std::int64_t session)
     : zk_(zk), listener_(&listener), session_(session) {}
 
-void FakeWire::send(const ZkRequest& request, ZkAnswer answer) {
+void FakeWire::send(const Request& request, ReplyHandler answer) {
   if (connected_ && !closing_) {
     log_.push_back(request);
     Item item;
@@ -45,9 +45,9 @@ void FakeWire::send(const ZkRequest& request, ZkAnswer answer) {
   // Refused, in line with what is under way.
   zk_.loop_.post([this, answer = std::move(answer)]() mutable {
     if (listener_ == nullptr) return;
-    ZkReply reply;
+    Reply reply;
     reply.code = ZINVALIDSTATE;
-    reply.status = zk_status(reply.code);
+    reply.status = status_of(reply.code);
     answer(reply);
   });
 }
@@ -98,7 +98,7 @@ void FakeWire::connected(std::int64_t session, std::chrono::milliseconds timeout
   // The C client tells the server what it watches; the server tells what happened meanwhile.
   server_watches_ = client_watches_;
   compare_watches();
-  zk_.loop_.step([&] { listener_->line_connected({session, timeout, "fake:2181"}); });
+  zk_.loop_.step([&] { listener_->transport_connected({session, timeout, "fake:2181"}); });
 }
 
 bool FakeWire::deliver_request() {
@@ -125,12 +125,12 @@ bool FakeWire::deliver_answer() {
   }
   if (item.kind == Item::Kind::news) {
     if (client_watches_.erase(item.path) == 0) return true;
-    zk_.loop_.step([&] { listener_->line_news(item.news, item.path); });
+    zk_.loop_.step([&] { listener_->transport_event(item.news, item.path); });
     return true;
   }
-  if (item.reply.status == ZkStatus::ok) {
-    if (item.request.kind == ZkRequest::Kind::get_watch) client_watches_.insert(item.request.path);
-    if (item.request.kind == ZkRequest::Kind::unwatch) client_watches_.erase(item.request.path);
+  if (item.reply.status == Status::ok) {
+    if (item.request.kind == Request::Kind::get_watch) client_watches_.insert(item.request.path);
+    if (item.request.kind == Request::Kind::unwatch) client_watches_.erase(item.request.path);
   }
   zk_.loop_.step([&] { item.answer(item.reply); });
   return true;
@@ -164,10 +164,10 @@ std::vector<FakeWire::Item> FakeWire::drop_all() {
 void FakeWire::cut() {
   if (!std::exchange(connected_, false)) return;
   auto lost = drop_all();
-  zk_.loop_.step([&] { listener_->line_disconnected(); });
+  zk_.loop_.step([&] { listener_->transport_disconnected(); });
   for (auto& item : lost) {
     if (listener_ == nullptr) return;
-    ZkReply reply;
+    Reply reply;
     reply.code = ZCONNECTIONLOSS;
     zk_.loop_.step([&] { item.answer(reply); });
   }
@@ -183,15 +183,15 @@ void FakeWire::expire() {
   zk_.end(session_);
   cut();
   if (listener_ == nullptr) return;
-  zk_.loop_.step([&] { listener_->line_ended(ZkStatus::expired, {}); });
+  zk_.loop_.step([&] { listener_->transport_ended(Status::expired, {}); });
 }
 
 void FakeWire::refuse_credentials() {
   cut();
-  zk_.loop_.step([&] { listener_->line_ended(ZkStatus::auth_failed, {}); });
+  zk_.loop_.step([&] { listener_->transport_ended(Status::auth_failed, {}); });
 }
 
-void FakeWire::tell(ZkNews news, const std::string& path) {
+void FakeWire::tell(NodeEvent news, const std::string& path) {
   if (server_watches_.erase(path) == 0) return;
   Item item;
   item.kind = Item::Kind::news;
@@ -204,13 +204,13 @@ void FakeWire::tell(ZkNews news, const std::string& path) {
 
 // What has happened to watched nodes that the client has not seen, in the order of its happening.
 void FakeWire::compare_watches() {
-  std::map<std::uint64_t, std::pair<ZkNews, std::string>> news;
+  std::map<std::uint64_t, std::pair<NodeEvent, std::string>> news;
   for (const auto& path : server_watches_) {
     const auto node = tree().find(path);
     if (node == tree().end()) {
-      news[zk_.tree_.gone_at[path]] = {ZkNews::gone, path};
+      news[zk_.tree_.gone_at[path]] = {NodeEvent::gone, path};
     } else if (node->second.changed_at > seen_) {
-      news[node->second.changed_at] = {ZkNews::changed, path};
+      news[node->second.changed_at] = {NodeEvent::changed, path};
     }
   }
   for (const auto& [zxid, event] : news) tell(event.first, event.second);
@@ -231,8 +231,8 @@ std::vector<std::string> FakeZk::entries_of(std::int64_t session) const {
 void FakeZk::put(const std::string& path, FakeNode::Kind kind, const std::string& data,
                  std::int64_t owner) {
   if (const std::string up = fake_parent_of(path); !up.empty() && find(up) == nullptr) put(up);
-  ZkReply reply;
-  const int code = create({ZkRequest::Kind::create_permanent, path, data}, kind, owner, reply);
+  Reply reply;
+  const int code = create({Request::Kind::create_permanent, path, data}, kind, owner, reply);
   ASSERT_EQ(code, ZOK) << path;
 }
 
@@ -240,7 +240,7 @@ void FakeZk::write(const std::string& path, const std::string& data) {
   FakeNode& node = tree_.nodes.at(path);
   node.data = data;
   node.changed_at = ++tree_.zxid;
-  tell_all(ZkNews::changed, path);
+  tell_all(NodeEvent::changed, path);
 }
 
 void FakeZk::remove(const std::string& path) {
@@ -256,7 +256,7 @@ void FakeZk::set_counter(const std::string& directory, std::int32_t next) {
   tree_.nodes.at(directory).next_number = next;
 }
 
-void FakeZk::tell_all(ZkNews news, const std::string& path) {
+void FakeZk::tell_all(NodeEvent news, const std::string& path) {
   for (const auto& wire : wires_) {
     if (!wire->behind_tree_) wire->tell(news, path);
   }
@@ -268,55 +268,53 @@ void FakeZk::end(std::int64_t session) {
 
 int FakeZk::erase(const std::string& path) {
   const int code = tree_.erase(path);
-  if (code == ZOK) tell_all(ZkNews::gone, path);
+  if (code == ZOK) tell_all(NodeEvent::gone, path);
   return code;
 }
 
-int FakeZk::create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner,
-                   ZkReply& reply) {
+int FakeZk::create(const Request& request, FakeNode::Kind kind, std::int64_t owner, Reply& reply) {
   const auto now_ms = loop_.now().time_since_epoch() / std::chrono::milliseconds(1);
   return tree_.create(request, kind, owner, 1'700'000'000'000 + now_ms, reply);
 }
 
-ZkReply FakeZk::carry_out(FakeWire& from, const ZkRequest& request) {
-  ZkReply reply;
+Reply FakeZk::carry_out(FakeWire& from, const Request& request) {
+  Reply reply;
   int code = refuse ? refuse(request) : ZOK;
-  const bool read = request.kind == ZkRequest::Kind::children ||
-                    request.kind == ZkRequest::Kind::get ||
-                    request.kind == ZkRequest::Kind::get_watch;
-  if (!read && request.kind != ZkRequest::Kind::unwatch) from.catch_up();
+  const bool read = request.kind == Request::Kind::children || request.kind == Request::Kind::get ||
+                    request.kind == Request::Kind::get_watch;
+  if (!read && request.kind != Request::Kind::unwatch) from.catch_up();
   if (code == ZOK) {
     switch (request.kind) {
-      case ZkRequest::Kind::create_entry:
+      case Request::Kind::create_entry:
         code = create(request, FakeNode::Kind::entry, from.session_, reply);
         break;
-      case ZkRequest::Kind::create_container:
+      case Request::Kind::create_container:
         code = create(request, FakeNode::Kind::container, 0, reply);
         break;
-      case ZkRequest::Kind::create_permanent:
+      case Request::Kind::create_permanent:
         code = create(request, FakeNode::Kind::permanent, 0, reply);
         break;
-      case ZkRequest::Kind::remove:
+      case Request::Kind::remove:
         code = erase(request.path);
         break;
-      case ZkRequest::Kind::children:
-      case ZkRequest::Kind::get:
-      case ZkRequest::Kind::get_watch:
+      case Request::Kind::children:
+      case Request::Kind::get:
+      case Request::Kind::get_watch:
         code = fake_read(from.tree(), request, reply);
-        if (code == ZOK && request.kind == ZkRequest::Kind::get_watch) {
+        if (code == ZOK && request.kind == Request::Kind::get_watch) {
           from.server_watches_.insert(request.path);
         }
         break;
-      case ZkRequest::Kind::unwatch:
+      case Request::Kind::unwatch:
         code = from.server_watches_.erase(request.path) == 0 ? ZNOWATCHER : ZOK;
         break;
-      case ZkRequest::Kind::sync:
+      case Request::Kind::sync:
         break;
     }
   }
   reply.code = code;
-  reply.status = zk_status(code);
+  reply.status = status_of(code);
   return reply;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

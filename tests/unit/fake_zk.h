@@ -4,7 +4,7 @@
 
 #include "fakes/fake_zk_tree.h"
 #include "manual_loop.h"
-#include "zk/line.h"
+#include "zk/transport.h"
 
 #include <chrono>
 #include <cstdint>
@@ -18,16 +18,16 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // "create_entry /app/job/x", for comparing.
-inline std::string text(const ZkRequest& request) {
+inline std::string text(const Request& request) {
   static constexpr const char* kNames[] = {"create_entry", "create_container", "create_permanent",
                                            "remove",       "children",         "get",
                                            "get_watch",    "unwatch",          "sync"};
   return std::string(kNames[static_cast<std::size_t>(request.kind)]) + " " + request.path;
 }
-inline std::vector<std::string> texts(const std::vector<ZkRequest>& requests) {
+inline std::vector<std::string> texts(const std::vector<Request>& requests) {
   std::vector<std::string> all;
   for (const auto& request : requests) all.push_back(text(request));
   return all;
@@ -40,7 +40,7 @@ class FakeZk;
 // code under test has of it.
 class FakeWire {
  public:
-  FakeWire(FakeZk& zk, ZkLineListener& listener, std::int64_t session);
+  FakeWire(FakeZk& zk, TransportListener& listener, std::int64_t session);
 
   // ---- for the test
 
@@ -67,9 +67,9 @@ class FakeWire {
   Time heard_at() const { return heard_at_; }  // when the server last heard of the client
   std::size_t requests() const { return to_server_.size(); }
   std::size_t answers() const { return to_client_.size(); }
-  const ZkRequest& next_request() const { return to_server_.front().request; }
+  const Request& next_request() const { return to_server_.front().request; }
   // Everything sent since the last call, in order.
-  std::vector<ZkRequest> take_log() { return std::exchange(log_, {}); }
+  std::vector<Request> take_log() { return std::exchange(log_, {}); }
   const std::set<std::string>& watches() const { return server_watches_; }
 
  private:
@@ -77,26 +77,26 @@ class FakeWire {
   friend class FakeLine;
   struct Item {
     enum class Kind { answer, news, closed } kind = Kind::answer;
-    ZkRequest request{};
-    ZkAnswer answer{};
-    ZkReply reply{};
-    ZkNews news{};
+    Request request{};
+    ReplyHandler answer{};
+    Reply reply{};
+    NodeEvent news{};
     std::string path{};
     Task closed{};
     std::uint64_t zxid = 0;
     std::shared_ptr<const FakeTree> tree{};
   };
-  void send(const ZkRequest& request, ZkAnswer answer);
+  void send(const Request& request, ReplyHandler answer);
   void close(Task closed);
   void line_gone();
-  void tell(ZkNews news, const std::string& path);
+  void tell(NodeEvent news, const std::string& path);
   void connected(std::int64_t session, std::chrono::milliseconds timeout);
   void compare_watches();
   const FakeTree& tree() const;
   std::vector<Item> drop_all();
 
   FakeZk& zk_;
-  ZkLineListener* listener_;
+  TransportListener* listener_;
   const std::int64_t session_;
   bool connected_ = false;
   bool closing_ = false;
@@ -108,15 +108,15 @@ class FakeWire {
   std::shared_ptr<const FakeTree> seen_tree_;    // the same, as a whole
   std::shared_ptr<const FakeTree> behind_tree_;  // what the server shows, if it is behind
   Time heard_at_{};
-  std::vector<ZkRequest> log_;
+  std::vector<Request> log_;
 };
 
 class FakeZk {
  public:
   explicit FakeZk(ManualLoop& loop) : loop_(loop) {}
 
-  // What a ZkSession makes its lines with. The wires are numbered in that order.
-  std::unique_ptr<ZkLine> make_line(ZkLineListener& listener);
+  // What a Session makes its lines with. The wires are numbered in that order.
+  std::unique_ptr<Transport> make_transport(TransportListener& listener);
   FakeWire& wire(std::size_t i) { return *wires_.at(i); }
   std::size_t wires() const { return wires_.size(); }
   ManualLoop& loop() { return loop_; }
@@ -137,15 +137,15 @@ class FakeZk {
   std::uint64_t zxid() const { return tree_.zxid; }
 
   // Asked before a request is carried out; a code other than ZOK is the answer.
-  std::function<int(const ZkRequest&)> refuse;
+  std::function<int(const Request&)> refuse;
   std::chrono::milliseconds timeout{8'000};  // as granted
 
  private:
   friend class FakeWire;
-  ZkReply carry_out(FakeWire& from, const ZkRequest& request);
-  int create(const ZkRequest& request, FakeNode::Kind kind, std::int64_t owner, ZkReply& reply);
+  Reply carry_out(FakeWire& from, const Request& request);
+  int create(const Request& request, FakeNode::Kind kind, std::int64_t owner, Reply& reply);
   int erase(const std::string& path);
-  void tell_all(ZkNews news, const std::string& path);
+  void tell_all(NodeEvent news, const std::string& path);
 
   ManualLoop& loop_;
   FakeZkTree tree_;
@@ -153,4 +153,4 @@ class FakeZk {
   std::int64_t next_session_ = 0x1000;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,4 +1,4 @@
-// One client's ZkSession on the fake ensemble, asked the way the engine asks.
+// One client's Session on the fake ensemble, asked the way the engine asks.
 #pragma once
 
 #include "common/seam/lock_name.h"
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
 inline LockName lock_name(const std::string& text) { return parse_lock_name(text).value(); }
 
@@ -44,16 +44,18 @@ class FakeZkClient final : private SessionListener {
     std::string root = "/app";
     std::string client_id = "AAAAAAAA";
     bool permanent_parents = false;
-    std::size_t watch_budget = ZkWatches::kBudget;
+    std::size_t watch_budget = Watches::kBudget;
     std::size_t most_strange = 10'000;
     bool open = true;
   };
 
   explicit FakeZkClient(FakeZk& zk) : FakeZkClient(zk, Setup()) {}
   FakeZkClient(FakeZk& zk, Setup setup) : zk_(zk), setup_(std::move(setup)), first_(zk.wires()) {
-    ZkSessionParts parts;
+    SessionParts parts;
     parts.loop = &zk.loop();
-    parts.make_line = [&zk](ZkLineListener& listener) { return zk.make_line(listener); };
+    parts.make_transport = [&zk](TransportListener& listener) {
+      return zk.make_transport(listener);
+    };
     parts.root = setup_.root;
     parts.client_id = setup_.client_id;
     parts.label = "label of " + setup_.client_id;
@@ -63,7 +65,7 @@ class FakeZkClient final : private SessionListener {
     parts.log = [](LogLevel, std::string_view) {};
     opened = ask<Done>([&](Answer<Done> answer) {
       SessionListener& listener = *this;
-      session_ = std::make_unique<ZkSession>(std::move(parts), listener, std::move(answer));
+      session_ = std::make_unique<Session>(std::move(parts), listener, std::move(answer));
     });
     if (!setup_.open) return;
     wire().connect();
@@ -73,7 +75,7 @@ class FakeZkClient final : private SessionListener {
   }
 
   FakeWire& wire() { return zk_.wire(first_); }
-  ZkSession& session() { return *session_; }
+  Session& session() { return *session_; }
   void destroy() {
     zk_.loop().step([&] { session_.reset(); });
   }
@@ -136,7 +138,9 @@ class FakeZkClient final : private SessionListener {
 
   // ---- our nodes
 
-  std::string id(std::uint64_t nonce) const { return zk_entry_id(setup_.client_id, Nonce{nonce}); }
+  std::string id(std::uint64_t nonce) const {
+    return format_entry_id(setup_.client_id, Nonce{nonce});
+  }
   std::vector<std::string> entries() { return zk_.entries_of(wire().session()); }
 
   // ---- with cuts
@@ -202,7 +206,7 @@ class FakeZkClient final : private SessionListener {
   const std::size_t first_;
   CutPlan plan_;
   int delivered_ = 0;
-  std::unique_ptr<ZkSession> session_;
+  std::unique_ptr<Session> session_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // What must never be.
 struct ZkJudge {
@@ -47,7 +47,7 @@ struct ZkJudge {
 };
 
 // One process: the real engine over the real session.
-class ZkProcess final : public EngineHost, public Backend {
+class ZkProcess final : public EngineHost, public internal::Backend {
  public:
   ZkProcess(FakeZk& zk, ZkJudge& judge, int number, std::size_t watch_budget)
       : zk_(zk), judge_(judge), number_(number), watch_budget_(watch_budget) {
@@ -124,18 +124,18 @@ class ZkProcess final : public EngineHost, public Backend {
   Loop& loop() noexcept override { return zk_.loop(); }
   std::string where() const override { return "fake"; }
   void stop() noexcept override {}
-  void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
+  void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
     const auto number = ++opens_;
     answer_ = std::move(answer);
-    ZkSessionParts parts;
+    SessionParts parts;
     parts.loop = &zk_.loop();
-    parts.make_line = [this](ZkLineListener& l) { return zk_.make_line(l); };
+    parts.make_transport = [this](TransportListener& l) { return zk_.make_transport(l); };
     parts.root = "/app";
     parts.client_id = "process" + std::to_string(number_);
     parts.watch_budget = watch_budget_;
     parts.log = [](LogLevel, std::string_view) {};
     opening_ =
-        std::make_unique<ZkSession>(std::move(parts), listener, [this, number](Result<Done> done) {
+        std::make_unique<Session>(std::move(parts), listener, [this, number](Result<Done> done) {
           zk_.loop().defer([this, number, done = std::move(done)]() mutable {
             if (number == opens_) finish(std::move(done));
           });
@@ -152,7 +152,7 @@ class ZkProcess final : public EngineHost, public Backend {
     auto session = std::move(opening_);
     auto answer = std::exchange(answer_, nullptr);
     if (done) {
-      answer(std::unique_ptr<Session>(std::move(session)));
+      answer(std::unique_ptr<internal::Session>(std::move(session)));
     } else {
       ++opens_;
       answer(done.error());
@@ -186,9 +186,9 @@ class ZkProcess final : public EngineHost, public Backend {
   const std::size_t watch_budget_;
   std::uint64_t opens_ = 0;
   TimerId timer_ = TimerId::none;
-  Answer<std::unique_ptr<Session>> answer_;
-  std::unique_ptr<ZkSession> opening_;
+  Answer<std::unique_ptr<internal::Session>> answer_;
+  std::unique_ptr<Session> opening_;
   std::unique_ptr<Engine> engine_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
-// ZkWatches on one session of the fake ensemble, without the rest of the session around it.
-class ZkWatchesTest : public ::testing::Test, private ZkLineListener {
+// Watches on one session of the fake ensemble, without the rest of the session around it.
+class ZkWatchesTest : public ::testing::Test, private TransportListener {
  protected:
-  ZkWatchesTest() : line(zk.make_line(*this)) {
+  ZkWatchesTest() : line(zk.make_transport(*this)) {
     outbox.attach(line.get());
-    watches = std::make_unique<ZkWatches>(loop, ZkWatches::kBudget, [] { return nullptr; });
+    watches = std::make_unique<Watches>(loop, Watches::kBudget, [] { return nullptr; });
     watches->add_lane(outbox);
     wire().connect();
     for (const char* path : {"/a", "/b", "/own"}) zk.put(path);
@@ -47,16 +47,18 @@ class ZkWatchesTest : public ::testing::Test, private ZkLineListener {
 
   ManualLoop loop;
   FakeZk zk{loop};
-  std::unique_ptr<ZkLine> line;
-  ZkOutbox outbox;
-  std::unique_ptr<ZkWatches> watches;
+  std::unique_ptr<Transport> line;
+  Outbox outbox;
+  std::unique_ptr<Watches> watches;
   Texts events;
 
  private:
-  void line_connected(const ZkConnection&) override { outbox.connected(); }
-  void line_disconnected() override { outbox.disconnected(); }
-  void line_ended(ZkStatus, const std::string&) override {}
-  void line_news(ZkNews news, const std::string& path) override { watches->news(0, news, path); }
+  void transport_connected(const Connection&) override { outbox.connected(); }
+  void transport_disconnected() override { outbox.disconnected(); }
+  void transport_ended(Status, const std::string&) override {}
+  void transport_event(NodeEvent news, const std::string& path) override {
+    watches->news(0, news, path);
+  }
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

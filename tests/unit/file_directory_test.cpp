@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 namespace {
 
 struct stat directory_status(mode_t mode, uid_t owner, gid_t group = 500) {
@@ -200,4 +200,4 @@ TEST(StoreDirectory, NothingCanBeMadeInARemovedDirectory) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 namespace {
 
 class Generations : public ::testing::Test {
@@ -34,11 +34,13 @@ class Generations : public ::testing::Test {
     LockQueue queue;
   };
 
-  static void withdraw(const Place& place) { set_flag(place.record(), RecordFlag::withdrawn); }
-  static Place ahead(Other& who, const Place& place) {
+  static void withdraw(const QueuedTicket& ticket) {
+    set_flag(ticket.record(), RecordFlag::withdrawn);
+  }
+  static QueuedTicket ahead(Other& who, const QueuedTicket& ticket) {
     std::size_t omitted = 0;
     who.clients.new_look();
-    return who.queue.ahead(place, omitted);
+    return who.queue.ahead(ticket, omitted);
   }
   std::vector<std::string> files(const std::string& below = "/locks/x") const {
     std::vector<std::string> names;
@@ -61,8 +63,8 @@ class Generations : public ::testing::Test {
 
 TEST_F(Generations, TwoClientsShareOneFile) {
   Other ann(store), bob(store);
-  const Place first = ann.queue.join(1);
-  const Place second = bob.queue.join(1);
+  const QueuedTicket first = ann.queue.join(1);
+  const QueuedTicket second = bob.queue.join(1);
   EXPECT_LT(first.rank(), second.rank());
   EXPECT_FALSE(ahead(ann, first));
   EXPECT_EQ(ahead(bob, second).rank(), first.rank());
@@ -92,14 +94,14 @@ TEST_F(Generations, WhatAnotherBootLeftNumbersNothing) {
   ASSERT_EQ(::pwrite(file.get(), &header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
 
   Other bob(store);
-  const Place place = bob.queue.join(1);
-  EXPECT_GT(place.rank(), before);
-  EXPECT_FALSE(ahead(bob, place));
+  const QueuedTicket ticket = bob.queue.join(1);
+  EXPECT_GT(ticket.rank(), before);
+  EXPECT_FALSE(ahead(bob, ticket));
 }
 
 TEST_F(Generations, FullFileIsFollowedByALargerOneAndKeepsItsOrder) {
   Other ann(store), bob(store);
-  std::vector<Place> places;
+  std::vector<QueuedTicket> places;
   for (std::uint64_t i = 0; i < 400; ++i) {
     places.push_back((i % 2 == 0 ? ann : bob).queue.join(i));
     ASSERT_TRUE(i == 0 || places[i].rank() > places[i - 1].rank());
@@ -119,21 +121,21 @@ TEST_F(Generations, FullFileIsFollowedByALargerOneAndKeepsItsOrder) {
 
 TEST_F(Generations, HigherGenerationFreezesTheLowerOneAndStandsBehindIt) {
   Other ann(store);
-  const Place first = ann.queue.join(1);
+  const QueuedTicket first = ann.queue.join(1);
   make_generation(1);  // somebody who saw the directory before Ann had made her file
   Other bob(store);
-  const Place second = bob.queue.join(1);
+  const QueuedTicket second = bob.queue.join(1);
   EXPECT_NE(second.generation->file->id(), first.generation->file->id());
   EXPECT_EQ(ahead(bob, second).rank(), first.rank());
   EXPECT_EQ(ann.queue.behind(first).rank(), second.rank());
-  const Place third = ann.queue.join(2);
+  const QueuedTicket third = ann.queue.join(2);
   EXPECT_EQ(third.generation->file->id(), second.generation->file->id());
   EXPECT_GT(third.rank(), second.rank());
 }
 
 TEST_F(Generations, StragglersLowerGenerationIsIgnoredAndSealedByTheNext) {
   Other ann(store);
-  const Place first = ann.queue.join(1);
+  const QueuedTicket first = ann.queue.join(1);
   // A file below Ann's, made by one who was stopped in the middle of his join.
   const UniqueFd directory(
       ::open((store.path() + "/locks/x").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -141,7 +143,7 @@ TEST_F(Generations, StragglersLowerGenerationIsIgnoredAndSealedByTheNext) {
   ASSERT_TRUE(stale);
   EXPECT_FALSE(ahead(ann, first));
   Other bob(store);
-  const Place second = bob.queue.join(1);
+  const QueuedTicket second = bob.queue.join(1);
   EXPECT_EQ(ahead(bob, second).rank(), first.rank());
   EXPECT_EQ(stale->join(ClientId{99}, 1, 5), std::nullopt) << "he joined behind a seal";
   EXPECT_EQ(files().size(), 1u);
@@ -150,21 +152,21 @@ TEST_F(Generations, StragglersLowerGenerationIsIgnoredAndSealedByTheNext) {
 TEST_F(Generations, UnusedQueueLeavesNothing) {
   Other ann(store, "x/y"), bob(store, "x/y");
   withdraw(ann.queue.join(1));
-  const Place second = bob.queue.join(1);
+  const QueuedTicket second = bob.queue.join(1);
   EXPECT_FALSE(ann.queue.remove_if_unused()) << "Bob stands in line";
   withdraw(second);
   EXPECT_TRUE(ann.queue.remove_if_unused());
   EXPECT_TRUE(files("/locks").empty());
-  const Place again = bob.queue.join(2);
+  const QueuedTicket again = bob.queue.join(2);
   EXPECT_GT(again.rank(), second.rank());
   EXPECT_TRUE(bob.queue.stands(again));
 }
 
 TEST_F(Generations, DeadClientsAreSkippedAndMarked) {
   Other ann(store), bob(store), eve(store);
-  const Place first = ann.queue.join(1);
-  const Place second = bob.queue.join(1);
-  const Place third = eve.queue.join(1);
+  const QueuedTicket first = ann.queue.join(1);
+  const QueuedTicket second = bob.queue.join(1);
+  const QueuedTicket third = eve.queue.join(1);
   EXPECT_TRUE(eve.queue.busy());
   bob.die();
   EXPECT_EQ(ahead(eve, third).rank(), first.rank());
@@ -178,8 +180,8 @@ TEST_F(Generations, DeadClientsAreSkippedAndMarked) {
 
 TEST_F(Generations, NestedLocksNeverSeeEachOther) {
   Other outer(store, "a"), inner(store, "a/b");
-  const Place one = outer.queue.join(1);
-  const Place two = inner.queue.join(1);
+  const QueuedTicket one = outer.queue.join(1);
+  const QueuedTicket two = inner.queue.join(1);
   EXPECT_FALSE(ahead(outer, one));
   EXPECT_FALSE(ahead(inner, two));
   withdraw(one);
@@ -189,18 +191,18 @@ TEST_F(Generations, NestedLocksNeverSeeEachOther) {
 
 TEST_F(Generations, TicketInARemovedFileDoesNotStand) {
   Other ann(store);
-  const Place place = ann.queue.join(1);
-  EXPECT_TRUE(ann.queue.stands(place));
+  const QueuedTicket ticket = ann.queue.join(1);
+  EXPECT_TRUE(ann.queue.stands(ticket));
   std::filesystem::remove_all(store.path() + "/locks/x");
-  EXPECT_FALSE(ann.queue.stands(place));
-  const Place again = ann.queue.join(2);
+  EXPECT_FALSE(ann.queue.stands(ticket));
+  const QueuedTicket again = ann.queue.join(2);
   EXPECT_TRUE(ann.queue.stands(again));
-  EXPECT_GT(again.rank(), place.rank());
+  EXPECT_GT(again.rank(), ticket.rank());
 }
 
 TEST_F(Generations, CounterThatWentBackIsNoticed) {
   Other ann(store);
-  const Place first = ann.queue.join(1);
+  const QueuedTicket first = ann.queue.join(1);
   // A later generation with smaller tokens: only a counter put back by hand can do that.
   make_generation(2);
   const UniqueFd directory(
@@ -262,14 +264,14 @@ TEST_F(Generations, LastGenerationIsFollowedByNone) {
 
 TEST_F(Generations, DescriptorsCanBeClosedAtAnyTime) {
   Other ann(store), bob(store);
-  const Place first = ann.queue.join(1);
+  const QueuedTicket first = ann.queue.join(1);
   ann.queue.close_descriptors();
   EXPECT_FALSE(ann.queue.has_descriptors());
-  const Place second = bob.queue.join(1);
+  const QueuedTicket second = bob.queue.join(1);
   EXPECT_TRUE(ann.queue.stands(first));
   EXPECT_EQ(ann.queue.behind(first).rank(), second.rank());
   ann.queue.close_descriptors();
-  const Place third = ann.queue.join(2);
+  const QueuedTicket third = ann.queue.join(2);
   EXPECT_EQ(ahead(ann, third).rank(), second.rank());
 }
 
@@ -277,7 +279,7 @@ TEST_F(Generations, SweepRemovesWhatTheDeadLeft) {
   std::optional<Other> ann(std::in_place, store, "a/b");
   ann->queue.join(1);
   Other bob(store, "c");
-  const Place alive = bob.queue.join(1);
+  const QueuedTicket alive = bob.queue.join(1);
   ann->die();
   ann.reset();
   EXPECT_EQ(files("/clients").size(), 4u);
@@ -288,4 +290,4 @@ TEST_F(Generations, SweepRemovesWhatTheDeadLeft) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace baton::internal {
+namespace baton::file {
 namespace {
 
 class LivenessTest : public ::testing::Test {
@@ -130,4 +130,4 @@ TEST_F(LivenessTest, RemovedFilesAreGone) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::file

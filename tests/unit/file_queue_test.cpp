@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 namespace {
 
 constexpr ClientId kAnn{1};
@@ -207,4 +207,4 @@ TEST_F(Queue, JoinsOfManyThreadsGetDifferentPlaces) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::file

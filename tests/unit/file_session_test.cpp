@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,9 +34,10 @@ class Node {
     BackendOptions options{};
     options.label = "node";
     options.log = [this](LogLevel, std::string_view text) { log += std::string(text) + "\n"; };
-    backend = make_file_backend(directory, options).value();
-    ask<std::unique_ptr<Session>>([&](auto answer) { backend->open(deaf, std::move(answer)); },
-                                  [&](auto result) { session = std::move(result).value(); });
+    backend = make_backend(directory, options).value();
+    ask<std::unique_ptr<internal::Session>>(
+        [&](auto answer) { backend->open(deaf, std::move(answer)); },
+        [&](auto result) { session = std::move(result).value(); });
   }
   ~Node() {
     if (backend) backend->stop();
@@ -111,8 +112,8 @@ class Node {
 
   Deaf deaf;
   std::string log;
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Session> session;
+  std::unique_ptr<internal::Backend> backend;
+  std::unique_ptr<internal::Session> session;
 };
 
 class FileSessionTest : public ::testing::Test {
@@ -331,4 +332,4 @@ TEST_F(FileSessionTest, InfoNamesTheLivenessDescriptor) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::file

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::file {
 namespace {
 
 const std::string kBoot = "00000000000000b1";
@@ -209,4 +209,4 @@ TEST_F(Tokens, BootIsSixteenHexDigits) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::file

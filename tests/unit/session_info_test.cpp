@@ -24,7 +24,7 @@ TEST(SessionInfoOf, ABusyClientIsAnErrorAndNotAClosedSession) {
   BackendOptions checked = check_options(options).value();
   checked.log = log_to(log);
   const auto client =
-      ClientImpl::open(make_file_backend(directory / "store", checked).value(), options, log)
+      ClientImpl::open(file::make_backend(directory / "store", checked).value(), options, log)
           .value();
   EXPECT_GE(client->info().liveness_fd, 0);
 

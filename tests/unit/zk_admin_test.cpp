@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 class ZkAdminTest : public ::testing::Test {
@@ -29,7 +29,7 @@ TEST_F(ZkAdminTest, InspectShowsTheLineInOrderBehindASync) {
   const auto& entries = asked->value().entries;
   EXPECT_EQ(asked->value().name, "job");
   ASSERT_EQ(entries.size(), 3u);
-  EXPECT_EQ(entries[0].id, zk_entry_prefix(ann.id(1)) + "0000000000");
+  EXPECT_EQ(entries[0].id, entry_prefix(ann.id(1)) + "0000000000");
   EXPECT_EQ(entries[0].label, "label of AAAAAAAA");
   EXPECT_EQ(entries[0].token, zk.find("/app/job/" + entries[0].id)->created_at);
   EXPECT_EQ(entries[0].since.time_since_epoch(),
@@ -38,7 +38,7 @@ TEST_F(ZkAdminTest, InspectShowsTheLineInOrderBehindASync) {
   EXPECT_EQ(entries[1].label, "unknown");
   EXPECT_EQ(entries[1].since, std::chrono::system_clock::time_point());
   EXPECT_EQ(entries[1].token, zk.find("/app/job/" + curator)->created_at);
-  EXPECT_EQ(entries[2].id, zk_entry_prefix(ann.id(2)) + "0000000003") << "nested had number 2";
+  EXPECT_EQ(entries[2].id, entry_prefix(ann.id(2)) + "0000000003") << "nested had number 2";
 }
 
 TEST_F(ZkAdminTest, TimesThatNoClockReachesAreCutOff) {
@@ -77,8 +77,8 @@ TEST_F(ZkAdminTest, LongLineIsReadWhole) {
 
 TEST_F(ZkAdminTest, InspectSaysIfItMayNotRead) {
   ann.settled(ann.join(1));
-  zk.refuse = [](const ZkRequest& r) {
-    return r.kind == ZkRequest::Kind::get ? int{ZNOAUTH} : int{ZOK};
+  zk.refuse = [](const Request& r) {
+    return r.kind == Request::Kind::get ? int{ZNOAUTH} : int{ZOK};
   };
   EXPECT_EQ(ann.settled(ann.inspect())->error().errc(), Errc::permission_denied);
 }
@@ -112,7 +112,7 @@ TEST_F(ZkAdminTest, ListOfAnEmptyStoreIsEmpty) {
 TEST_F(ZkAdminTest, EvictRemovesExactlyThatEntry) {
   ann.settled(ann.join(1));
   ann.settled(ann.join(2));
-  const std::string first = zk_entry_prefix(ann.id(1)) + "0000000000";
+  const std::string first = entry_prefix(ann.id(1)) + "0000000000";
   EXPECT_TRUE(ann.settled(ann.evict(first))->value());
   EXPECT_EQ(ann.entries().size(), 1u);
   EXPECT_FALSE(ann.settled(ann.evict(first))->value()) << "only once";
@@ -133,10 +133,10 @@ TEST_F(ZkAdminTest, EvictTouchesNothingThatIsNoEntry) {
 
 TEST_F(ZkAdminTest, EvictSaysIfItMayNot) {
   ann.settled(ann.join(1));
-  zk.refuse = [](const ZkRequest& r) {
-    return r.kind == ZkRequest::Kind::remove ? int{ZNOAUTH} : int{ZOK};
+  zk.refuse = [](const Request& r) {
+    return r.kind == Request::Kind::remove ? int{ZNOAUTH} : int{ZOK};
   };
-  const auto asked = ann.settled(ann.evict(zk_entry_prefix(ann.id(1)) + "0000000000"));
+  const auto asked = ann.settled(ann.evict(entry_prefix(ann.id(1)) + "0000000000"));
   EXPECT_EQ(asked->error().errc(), Errc::permission_denied);
 }
 
@@ -144,13 +144,13 @@ TEST_F(ZkAdminTest, EvictSaysIfItMayNot) {
 TEST_F(ZkAdminTest, ThrottledQuestionsAreAskedAgainAfterAWhile) {
   ann.settled(ann.join(1));
   int refused = 0;
-  zk.refuse = [&](const ZkRequest& request) {
-    const bool beat = request.path == kZkNobody || request.path == "/";
+  zk.refuse = [&](const Request& request) {
+    const bool beat = request.path == kMissingNode || request.path == "/";
     return beat || refused >= 12 ? int{ZOK} : (++refused, int{ZTHROTTLEDOP});
   };
   const auto seen = ann.inspect();
   const auto listed = ann.list();
-  const auto evicted = ann.evict(zk_entry_prefix(ann.id(1)) + "0000000000");
+  const auto evicted = ann.evict(entry_prefix(ann.id(1)) + "0000000000");
   ann.wire().settle();
   EXPECT_FALSE(seen->got || listed->got || evicted->got);
   for (int n = 0; n < 50; ++n) {
@@ -163,4 +163,4 @@ TEST_F(ZkAdminTest, ThrottledQuestionsAreAskedAgainAfterAWhile) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

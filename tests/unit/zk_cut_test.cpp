@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 // A fresh ensemble and one client.
@@ -193,7 +193,7 @@ TEST(ZkCutTest, InspectListAndEvict) {
         EXPECT_TRUE(seen->ok() && seen->value().entries.size() == 1u);
         const auto listed = ann.persist([&] { return ann.list(); });
         EXPECT_TRUE(listed->ok() && listed->value() == Texts{world.where});
-        const std::string id = zk_entry_prefix(ann.id(1)) + "0000000000";
+        const std::string id = entry_prefix(ann.id(1)) + "0000000000";
         const auto evicted = ann.persist([&] { return ann.evict(id, world.where); });
         EXPECT_TRUE(evicted->ok() && evicted->value());
         const bool all = ann.all_cut();
@@ -326,7 +326,7 @@ TEST(ZkCutTest, OnlyAnEntryOfOurSessionIsAdopted) {
     World world;
     FakeZkClient& ann = world.ann;
     world.zk.put("/app/a/b");
-    const std::string forged = "/app/a/b/" + zk_entry_prefix(ann.id(1)) + "0000000000";
+    const std::string forged = "/app/a/b/" + entry_prefix(ann.id(1)) + "0000000000";
     world.zk.put(forged, FakeNode::Kind::entry, "", owner);
     ann.join(1, world.where);
     ann.wire().cut();
@@ -338,4 +338,4 @@ TEST(ZkCutTest, OnlyAnEntryOfOurSessionIsAdopted) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

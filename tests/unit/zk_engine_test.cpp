@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,7 +40,7 @@ class ZkEngineTest : public ::testing::Test {
   ManualLoop loop;
   FakeZk zk{loop};
   ZkJudge judge{zk};
-  ZkProcess ann{zk, judge, 0, ZkWatches::kBudget};
+  ZkProcess ann{zk, judge, 0, Watches::kBudget};
 };
 
 TEST_F(ZkEngineTest, TicketThatIsSeenAheadEndsNoHold) {
@@ -49,7 +49,7 @@ TEST_F(ZkEngineTest, TicketThatIsSeenAheadEndsNoHold) {
   zk.put("/app/job/other-lock-0000000001", FakeNode::Kind::entry, {}, 77);
   const auto lists = [&] {
     int n = 0;
-    for (const auto& request : wire().take_log()) n += request.kind == ZkRequest::Kind::children;
+    for (const auto& request : wire().take_log()) n += request.kind == Request::Kind::children;
     return n;
   };
   lists();
@@ -74,4 +74,4 @@ TEST_F(ZkEngineTest, LossOfItsOwnTicketEndsAHoldBehindASync) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

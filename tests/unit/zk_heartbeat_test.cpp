@@ -1,7 +1,7 @@
 #include "zk/heartbeat.h"
 
 #include "fake_zk.h"
-#include "zk/lister.h"
+#include "zk/read_coalescer.h"
 
 #include <gtest/gtest.h>
 #include <zookeeper/zookeeper.h>
@@ -10,25 +10,25 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kWrite = std::string("remove ") + kZkNobody;
+const std::string kWrite = std::string("remove ") + kMissingNode;
 const std::string kSync = "sync /";
 
 // T = 8 s, so h = 1 s and the margin at the end is 100 ms.
-class ZkHeartbeatTest : public ::testing::Test, protected ZkLineListener {
+class ZkHeartbeatTest : public ::testing::Test, protected TransportListener {
  protected:
-  ZkHeartbeatTest() : line(zk.make_line(*this)), wire(zk.wire(0)) {
-    heartbeat = std::make_unique<ZkHeartbeat>(loop, *line, 8s, loop.now(), [this] { ++renewed; });
+  ZkHeartbeatTest() : line(zk.make_transport(*this)), wire(zk.wire(0)) {
+    heartbeat = std::make_unique<Heartbeat>(loop, *line, 8s, loop.now(), [this] { ++renewed; });
   }
 
-  void line_connected(const ZkConnection&) override { heartbeat->connected(loop.now()); }
-  void line_disconnected() override { heartbeat->disconnected(); }
-  void line_ended(ZkStatus, const std::string&) override {}
-  void line_news(ZkNews, const std::string&) override {}
+  void transport_connected(const Connection&) override { heartbeat->connected(loop.now()); }
+  void transport_disconnected() override { heartbeat->disconnected(); }
+  void transport_ended(Status, const std::string&) override {}
+  void transport_event(NodeEvent, const std::string&) override {}
 
   void set_active(bool active) {
     loop.step([&] { heartbeat->set_active(active); });
@@ -50,10 +50,10 @@ class ZkHeartbeatTest : public ::testing::Test, protected ZkLineListener {
 
   ManualLoop loop;
   FakeZk zk{loop};
-  std::unique_ptr<ZkLine> line;
+  std::unique_ptr<Transport> line;
   FakeWire& wire;
   int renewed = 0;
-  std::unique_ptr<ZkHeartbeat> heartbeat;
+  std::unique_ptr<Heartbeat> heartbeat;
 };
 
 TEST_F(ZkHeartbeatTest, FirstOneIsAWriteAtOnce) {
@@ -257,38 +257,38 @@ TEST_F(ZkHeartbeatTest, LostOneMovesNothing) {
 
 // Only answers on the connection of today count, whatever a line may still bring.
 TEST_F(ZkHeartbeatTest, AnswerOfAnOldConnectionMovesNothing) {
-  struct Slow final : ZkLine {
-    void send(const ZkRequest&, ZkAnswer answer) override { asked.push_back(std::move(answer)); }
-    bool surely_apart() const noexcept override { return true; }
+  struct Slow final : Transport {
+    void send(const Request&, ReplyHandler answer) override { asked.push_back(std::move(answer)); }
+    bool provably_disconnected() const noexcept override { return true; }
     void close(Task) override {}
-    void reply(std::size_t i, ZkStatus status) {
-      ZkReply reply;
+    void reply(std::size_t i, Status status) {
+      Reply reply;
       reply.status = status;
       asked.at(i)(reply);
     }
-    std::vector<ZkAnswer> asked;
+    std::vector<ReplyHandler> asked;
   } slow;
   int told = 0;
-  ZkHeartbeat beat(loop, slow, 8s, loop.now(), [&] { ++told; });
+  Heartbeat beat(loop, slow, 8s, loop.now(), [&] { ++told; });
   loop.step([&] { beat.connected(loop.now()); });
   loop.step([&] { beat.disconnected(); });
   loop.advance(2s);
   loop.step([&] { beat.connected(loop.now()); });
   ASSERT_EQ(slow.asked.size(), 2u);
-  loop.step([&] { slow.reply(0, ZkStatus::no_node); });
+  loop.step([&] { slow.reply(0, Status::no_node); });
   EXPECT_EQ(told, 0);
   EXPECT_EQ(beat.deadline(), Time{});
   EXPECT_EQ(slow.asked.size(), 2u) << "the one under way is still unanswered";
   const Time second = loop.now();
-  loop.step([&] { slow.reply(1, ZkStatus::no_node); });
+  loop.step([&] { slow.reply(1, Status::no_node); });
   EXPECT_EQ(told, 1);
   EXPECT_EQ(beat.deadline(), formula(second, 0s, second));
 }
 
 TEST_F(ZkHeartbeatTest, NoNodeAndNoAuthBothProveAWrite) {
   for (const int code : {ZNONODE, ZNOAUTH}) {
-    zk.refuse = [code](const ZkRequest& r) {
-      return r.kind == ZkRequest::Kind::remove ? code : int{ZOK};
+    zk.refuse = [code](const Request& r) {
+      return r.kind == Request::Kind::remove ? code : int{ZOK};
     };
     const int told = renewed;
     wire.connect();
@@ -307,7 +307,7 @@ TEST_F(ZkHeartbeatTest, RefusalsProveNothingAndAreTriedAgainLater) {
   sent();
   const Time before = heartbeat->deadline();
   const int told = renewed;
-  zk.refuse = [](const ZkRequest&) { return int{ZTHROTTLEDOP}; };
+  zk.refuse = [](const Request&) { return int{ZTHROTTLEDOP}; };
   live(4s);
   EXPECT_EQ(heartbeat->deadline(), before);
   EXPECT_EQ(renewed, told);
@@ -319,8 +319,8 @@ TEST_F(ZkHeartbeatTest, RefusalsProveNothingAndAreTriedAgainLater) {
 
 // A write that was refused is followed by a write, not by a sync: it is the write that is missing.
 TEST_F(ZkHeartbeatTest, RefusedWriteIsFollowedByAWrite) {
-  zk.refuse = [](const ZkRequest& r) {
-    return r.kind == ZkRequest::Kind::remove ? int{ZSYSTEMERROR} : int{ZOK};
+  zk.refuse = [](const Request& r) {
+    return r.kind == Request::Kind::remove ? int{ZSYSTEMERROR} : int{ZOK};
   };
   wire.connect();
   live(2s);
@@ -331,8 +331,8 @@ TEST_F(ZkHeartbeatTest, NoAuthOnASyncProvesNothing) {
   wire.connect();
   wire.settle();
   const Time before = heartbeat->deadline();
-  zk.refuse = [](const ZkRequest& r) {
-    return r.kind == ZkRequest::Kind::sync ? int{ZNOAUTH} : int{ZOK};
+  zk.refuse = [](const Request& r) {
+    return r.kind == Request::Kind::sync ? int{ZNOAUTH} : int{ZOK};
   };
   loop.advance(1s);
   wire.settle();
@@ -357,4 +357,4 @@ TEST_F(ZkHeartbeatTest, NothingIsLeftOfItAfterItsEnd) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,7 +26,8 @@ class ZkLanesTest : public ::testing::Test {
     ann.wire().take_log();
   }
   static std::string node(std::uint64_t nonce) {
-    return zk_entry_id("AAAAAAAA", Nonce{nonce}) + "-lock-000000000" + std::to_string(nonce - 1);
+    return format_entry_id("AAAAAAAA", Nonce{nonce}) + "-lock-000000000" +
+           std::to_string(nonce - 1);
   }
   WatchId watch(std::uint64_t nonce, std::optional<Nonce> waiter = {}) {
     WatchId id{};
@@ -308,4 +309,4 @@ TEST_F(ZkLanesTest, ThereAreAtMostEightFurtherSessions) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

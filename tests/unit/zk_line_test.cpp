@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,7 +32,7 @@ TEST_F(ZkLineTest, OpenWhenTheFirstWriteIsAnswered) {
   FakeZkClient ann(zk, {.open = false});
   EXPECT_FALSE(ann.opened->got);
   ann.wire().connect();
-  EXPECT_EQ(texts(ann.wire().take_log()), Texts{std::string("remove ") + kZkNobody});
+  EXPECT_EQ(texts(ann.wire().take_log()), Texts{std::string("remove ") + kMissingNode});
   ann.wire().deliver_request();
   EXPECT_FALSE(ann.opened->got);
   ann.wire().deliver_answer();
@@ -127,7 +127,7 @@ TEST_F(ZkLineTest, HeartbeatIsTheFirstThingOnANewConnection) {
   ann.wire().take_log();
   ann.wire().connect();
   EXPECT_EQ(texts(ann.wire().take_log()),
-            (Texts{std::string("remove ") + kZkNobody, "children /app/job"}));
+            (Texts{std::string("remove ") + kMissingNode, "children /app/job"}));
   ann.wire().settle();
   EXPECT_TRUE(looked->ok()) << "asked while disconnected, answered after";
 }
@@ -293,7 +293,8 @@ TEST_F(ZkLineTest, IdleSessionStopsWritingAndBeginsAgainWithTheNextJoin) {
   const auto asked = ann.join(2);
   const auto log = texts(ann.wire().take_log());
   ASSERT_EQ(log.size(), 3u);
-  EXPECT_EQ(log[0], std::string("remove ") + kZkNobody) << "before the create: it may be granted";
+  EXPECT_EQ(log[0], std::string("remove ") + kMissingNode)
+      << "before the create: it may be granted";
   ann.wire().exchange();
   ASSERT_TRUE(asked->ok());
   EXPECT_GT(ann.session().lease()->deadline(), loop.now() + 3s);
@@ -366,4 +367,4 @@ TEST_F(ZkLineTest, CloseOfASessionThatEndsIsAnswered) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

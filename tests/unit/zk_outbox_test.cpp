@@ -8,27 +8,27 @@
 #include <utility>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 // An outbox with nothing else on the line.
-class ZkOutboxTest : public ::testing::Test, protected ZkLineListener {
+class ZkOutboxTest : public ::testing::Test, protected TransportListener {
  protected:
-  ZkOutboxTest() : line(zk.make_line(*this)), wire(zk.wire(0)) { outbox->attach(line.get()); }
+  ZkOutboxTest() : line(zk.make_transport(*this)), wire(zk.wire(0)) { outbox->attach(line.get()); }
 
-  void line_connected(const ZkConnection&) override { outbox->connected(); }
-  void line_disconnected() override { outbox->disconnected(); }
-  void line_ended(ZkStatus, const std::string&) override {}
-  void line_news(ZkNews, const std::string&) override {}
+  void transport_connected(const Connection&) override { outbox->connected(); }
+  void transport_disconnected() override { outbox->disconnected(); }
+  void transport_ended(Status, const std::string&) override {}
+  void transport_event(NodeEvent, const std::string&) override {}
 
   // A read of "/<name>"; its answer is noted as "<name> <status> <connection>".
   std::uint64_t ask(const std::string& name) {
     std::uint64_t id = 0;
     loop.step([&] {
-      id = outbox->ask({ZkRequest::Kind::get, "/" + name, {}},
-                       [this, name](ZkReply& reply, std::uint64_t connection) {
+      id = outbox->ask({Request::Kind::get, "/" + name, {}},
+                       [this, name](Reply& reply, std::uint64_t connection) {
                          answers.push_back(name +
-                                           (reply.status == ZkStatus::lost ? " lost " : " ok ") +
+                                           (reply.status == Status::lost ? " lost " : " ok ") +
                                            std::to_string(connection));
                        });
     });
@@ -38,8 +38,8 @@ class ZkOutboxTest : public ::testing::Test, protected ZkLineListener {
 
   ManualLoop loop;
   FakeZk zk{loop};
-  std::unique_ptr<ZkOutbox> outbox = std::make_unique<ZkOutbox>();
-  std::unique_ptr<ZkLine> line;
+  std::unique_ptr<Outbox> outbox = std::make_unique<Outbox>();
+  std::unique_ptr<Transport> line;
   FakeWire& wire;
   std::vector<std::string> answers;
 };
@@ -98,7 +98,7 @@ TEST_F(ZkOutboxTest, ConnectionsAreNumberedAndAnswersNameTheirs) {
 TEST_F(ZkOutboxTest, AtMost1024AreUnderWay) {
   wire.connect();
   for (int i = 0; i < 3'000; ++i) ask(std::to_string(i));
-  EXPECT_EQ(ZkOutbox::kUnderWay, 1'024u);
+  EXPECT_EQ(Outbox::kUnderWay, 1'024u);
   EXPECT_EQ(wire.requests(), 1'024u);
   ASSERT_TRUE(wire.deliver_request());
   EXPECT_EQ(wire.requests(), 1'023u) << "only an answer makes room";
@@ -157,9 +157,9 @@ TEST_F(ZkOutboxTest, RecallWorksForWhatWaitsForRoom) {
 TEST_F(ZkOutboxTest, AnAnswerMayAskAgain) {
   wire.connect();
   loop.step([&] {
-    outbox->ask({ZkRequest::Kind::get, "/a", {}}, [this](ZkReply&, std::uint64_t) {
-      outbox->ask({ZkRequest::Kind::get, "/b", {}},
-                  [this](ZkReply&, std::uint64_t) { answers.push_back("b"); });
+    outbox->ask({Request::Kind::get, "/a", {}}, [this](Reply&, std::uint64_t) {
+      outbox->ask({Request::Kind::get, "/b", {}},
+                  [this](Reply&, std::uint64_t) { answers.push_back("b"); });
     });
   });
   wire.cut();
@@ -181,8 +181,7 @@ TEST_F(ZkOutboxTest, NothingIsAnsweredAfterItsEnd) {
 TEST_F(ZkOutboxTest, AnAnswerMayEndIt) {
   wire.connect();
   loop.step([&] {
-    outbox->ask({ZkRequest::Kind::get, "/a", {}},
-                [this](ZkReply&, std::uint64_t) { outbox.reset(); });
+    outbox->ask({Request::Kind::get, "/a", {}}, [this](Reply&, std::uint64_t) { outbox.reset(); });
   });
   ask("b");
   wire.settle();
@@ -190,4 +189,4 @@ TEST_F(ZkOutboxTest, AnAnswerMayEndIt) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,7 @@ class ZkPatienceTest : public ::testing::Test {
   void wait_only(Nanos time) {
     loop.step([&] { ann.session().wanted_until(loop.now() + time); });
   }
-  std::string entry() { return zk_entry_prefix(ann.id(1)) + "0000000000"; }
+  std::string entry() { return entry_prefix(ann.id(1)) + "0000000000"; }
   struct Questions {
     AskedPtr<LockSnapshot> inspected;
     AskedPtr<std::vector<std::string>> listed;
@@ -55,7 +55,7 @@ class ZkPatienceTest : public ::testing::Test {
   Texts others() {
     Texts all;
     for (const auto& request : ann.wire().take_log()) {
-      if (request.path != kZkNobody && request.path != "/") all.push_back(text(request));
+      if (request.path != kMissingNode && request.path != "/") all.push_back(text(request));
     }
     return all;
   }
@@ -95,8 +95,8 @@ TEST_F(ZkPatienceTest, QuestionsEndWithTheirCallersWhenTheConnectionBreaksUnderT
 
 // A question that waits for another try is not tried after its caller has left.
 TEST_F(ZkPatienceTest, QuestionsThatAServerIsTooBusyForEndWithTheirCallers) {
-  zk.refuse = [](const ZkRequest& request) {
-    const bool beat = request.path == kZkNobody || request.path == "/";
+  zk.refuse = [](const Request& request) {
+    const bool beat = request.path == kMissingNode || request.path == "/";
     return beat ? int{ZOK} : int{ZTHROTTLEDOP};
   };
   const auto all = ask_all();
@@ -157,17 +157,17 @@ TEST_F(ZkPatienceTest, ADestroyedSessionGivesNoAnswer) {
 
 // Right before it is sent: what is not wanted any more stays here.
 TEST_F(ZkPatienceTest, OutboxDropsWhatIsNoLongerWanted) {
-  ZkOutbox outbox;
+  Outbox outbox;
   bool wanted = true;
   int answers = 0;
   const auto ask = [&] {
     outbox.ask(
-        {ZkRequest::Kind::sync, "/x", {}}, [&](ZkReply&, std::uint64_t) { ++answers; },
+        {Request::Kind::sync, "/x", {}}, [&](Reply&, std::uint64_t) { ++answers; },
         [&] { return wanted; });
   };
-  struct Nowhere final : ZkLine {
-    void send(const ZkRequest&, ZkAnswer) override { ++sent; }
-    bool surely_apart() const noexcept override { return false; }
+  struct Nowhere final : Transport {
+    void send(const Request&, ReplyHandler) override { ++sent; }
+    bool provably_disconnected() const noexcept override { return false; }
     void close(Task) override {}
     int sent = 0;
   } line;
@@ -201,4 +201,4 @@ TEST_F(ZkPatienceTest, ListBelowARootReadsAllOfIt) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

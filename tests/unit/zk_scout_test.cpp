@@ -1,5 +1,5 @@
 // Servers that accept connections and stay silent.
-#include "zk/scout.h"
+#include "zk/silent_server_probe.h"
 
 #include "common/base/thread_loop.h"
 #include "common/base/unique_fd.h"
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,7 +41,7 @@ class ZkScoutTest : public ::testing::Test {
 };
 
 TEST_F(ZkScoutTest, FindsThoseThatAcceptAndStaySilent) {
-  EXPECT_EQ(zk_find_silent({refuses(), silent(), hangs_up(), silent()}, 500ms).silent,
+  EXPECT_EQ(find_silent_servers({refuses(), silent(), hangs_up(), silent()}, 500ms).silent,
             (Indexes{1, 3}));
 }
 
@@ -61,25 +61,25 @@ TEST_F(ZkScoutTest, TellsAnAnswerFromARefusal) {
     return ::send(fd.get(), "x", 1, MSG_NOSIGNAL);
   });
   const Endpoint loud{"127.0.0.1", ntohs(address.sin_port)};
-  const auto found = zk_find_silent({refuses(), loud, hangs_up(), silent()}, 500ms);
+  const auto found = find_silent_servers({refuses(), loud, hangs_up(), silent()}, 500ms);
   EXPECT_EQ(found.answered, Indexes{1});
   EXPECT_EQ(found.silent, Indexes{3});
 }
 
 TEST_F(ZkScoutTest, DoesNotWaitWhenNoneIsSilent) {
   const test::Stopwatch watch;
-  EXPECT_EQ(zk_find_silent({refuses(), hangs_up()}, 60s).silent, Indexes{});
+  EXPECT_EQ(find_silent_servers({refuses(), hangs_up()}, 60s).silent, Indexes{});
   EXPECT_LT(watch.elapsed(), 30s);
 }
 
 TEST_F(ZkScoutTest, TellsOnTheStrand) {
   ThreadLoop loop(real_clock(), [](std::string_view) {});
   std::promise<Indexes> told;
-  std::unique_ptr<ZkScout> scout;
+  std::unique_ptr<SilentServerProbe> scout;
   loop.post([&] {
-    scout =
-        std::make_unique<ZkScout>(loop, std::vector{silent(), hangs_up()}, 300ms,
-                                  [&](const ZkSilence& found) { told.set_value(found.silent); });
+    scout = std::make_unique<SilentServerProbe>(
+        loop, std::vector{silent(), hangs_up()}, 300ms,
+        [&](const ProbeResult& found) { told.set_value(found.silent); });
   });
   auto future = told.get_future();
   ASSERT_EQ(future.wait_for(30s), std::future_status::ready);
@@ -95,13 +95,13 @@ TEST_F(ZkScoutTest, TellsNothingAfterItsEnd) {
   std::promise<void> done;
   loop.post([&] {
     {
-      const ZkScout scout(loop, {silent(), hangs_up()}, 50ms,
-                          [&](const ZkSilence&) { told = true; });
+      const SilentServerProbe scout(loop, {silent(), hangs_up()}, 50ms,
+                                    [&](const ProbeResult&) { told = true; });
     }
     // Found by another one, later, on the same loop.
-    auto second = std::make_shared<std::unique_ptr<ZkScout>>();
-    *second = std::make_unique<ZkScout>(loop, std::vector{silent(), hangs_up()}, 500ms,
-                                        [&](const ZkSilence&) { done.set_value(); });
+    auto second = std::make_shared<std::unique_ptr<SilentServerProbe>>();
+    *second = std::make_unique<SilentServerProbe>(loop, std::vector{silent(), hangs_up()}, 500ms,
+                                                  [&](const ProbeResult&) { done.set_value(); });
     loop.at(loop.now() + 60s, [second] {});
   });
   ASSERT_EQ(done.get_future().wait_for(30s), std::future_status::ready);
@@ -110,4 +110,4 @@ TEST_F(ZkScoutTest, TellsNothingAfterItsEnd) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

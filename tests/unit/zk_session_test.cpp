@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
-using Kind = ZkRequest::Kind;
+using Kind = Request::Kind;
 
 class ZkSessionTest : public ::testing::Test {
  protected:
@@ -49,7 +49,7 @@ TEST_F(ZkSessionTest, EntryCarriesTheLabel) {
   zk.put("/app/job");
   FakeZkClient ann(zk);
   ann.settled(ann.join(1));
-  EXPECT_EQ(zk.find(ann.entries().at(0))->data, zk_encode_label("label of AAAAAAAA"));
+  EXPECT_EQ(zk.find(ann.entries().at(0))->data, encode_label("label of AAAAAAAA"));
 }
 
 TEST_F(ZkSessionTest, OthersStandAheadInTheirOrder) {
@@ -99,7 +99,7 @@ TEST_F(ZkSessionTest, BurstOfJoinsSharesItsLists) {
   }
   const auto log = ann.wire().take_log();
   EXPECT_EQ(std::count_if(log.begin(), log.end(),
-                          [](const ZkRequest& r) { return r.kind == Kind::children; }),
+                          [](const Request& r) { return r.kind == Kind::children; }),
             2);
 }
 
@@ -128,7 +128,7 @@ TEST_F(ZkSessionTest, MissingDirectoriesArePermanentOnRequest) {
 }
 
 TEST_F(ZkSessionTest, ServerWithoutContainersGetsPermanentDirectories) {
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return request.kind == Kind::create_container ? int{ZUNIMPLEMENTED} : int{ZOK};
   };
   FakeZkClient ann(zk);
@@ -142,7 +142,7 @@ TEST_F(ZkSessionTest, ServerWithoutContainersGetsPermanentDirectories) {
 }
 
 TEST_F(ZkSessionTest, ServerThatCanMakeNeitherIsTooOld) {
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return request.kind == Kind::create_container || request.kind == Kind::create_permanent
                ? int{ZUNIMPLEMENTED}
                : int{ZOK};
@@ -154,7 +154,7 @@ TEST_F(ZkSessionTest, ServerThatCanMakeNeitherIsTooOld) {
 TEST_F(ZkSessionTest, DirectoryThatVanishesInBetweenIsMadeAgain) {
   FakeZkClient ann(zk);
   int vanish = 3;
-  zk.refuse = [&](const ZkRequest& request) {
+  zk.refuse = [&](const Request& request) {
     // Always right before the entry is made.
     if (request.kind == Kind::create_entry && zk.find("/app/job") != nullptr && vanish-- > 0) {
       zk.remove("/app/job");
@@ -168,7 +168,7 @@ TEST_F(ZkSessionTest, DirectoryThatVanishesInBetweenIsMadeAgain) {
 TEST_F(ZkSessionTest, LevelThatVanishesWhileTheOthersAreMadeIsMadeAgain) {
   FakeZkClient ann(zk);
   bool vanished = false;
-  zk.refuse = [&](const ZkRequest& request) {
+  zk.refuse = [&](const Request& request) {
     if (text(request) == "create_container /app/a/b" && !std::exchange(vanished, true)) {
       zk.remove("/app");
     }
@@ -193,7 +193,7 @@ TEST_F(ZkSessionTest, ReapedContainerIsMadeAgainForTheNext) {
 TEST_F(ZkSessionTest, DirectoryThatKeepsVanishingIsAClearError) {
   FakeZkClient ann(zk);
   int made = 0;
-  zk.refuse = [&](const ZkRequest& request) {
+  zk.refuse = [&](const Request& request) {
     if (request.kind == Kind::create_entry && zk.find("/app/job") != nullptr) {
       zk.remove("/app/job");
       ++made;
@@ -213,7 +213,7 @@ TEST_F(ZkSessionTest, DirectoryThatKeepsVanishingIsAClearError) {
 
 TEST_F(ZkSessionTest, LevelsAboveMayBeOutOfReach) {
   zk.put("/app");
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return text(request) == "create_container /app" ? int{ZNOAUTH} : int{ZOK};
   };
   FakeZkClient ann(zk);
@@ -222,7 +222,7 @@ TEST_F(ZkSessionTest, LevelsAboveMayBeOutOfReach) {
 
 TEST_F(ZkSessionTest, RefusedDirectoryIsPermissionDenied) {
   zk.put("/app");
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return request.kind == Kind::create_container ? int{ZNOAUTH} : int{ZOK};
   };
   FakeZkClient ann(zk);
@@ -234,7 +234,7 @@ TEST_F(ZkSessionTest, RefusedDirectoryIsPermissionDenied) {
 
 TEST_F(ZkSessionTest, RefusedEntryIsPermissionDeniedAndLeavesNothing) {
   zk.put("/app/job");
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return request.kind == Kind::create_entry ? int{ZNOAUTH} : int{ZOK};
   };
   FakeZkClient ann(zk);
@@ -344,10 +344,10 @@ TEST_F(ZkSessionTest, VerifyIsProvenByAWrite) {
   ann.wire().take_log();
   const auto asked = ann.verify(1);
   EXPECT_EQ(texts(ann.wire().take_log()),
-            (Texts{std::string("remove ") + kZkNobody, "children /app/job"}));
+            (Texts{std::string("remove ") + kMissingNode, "children /app/job"}));
   ann.wire().exchange();
   EXPECT_TRUE(asked->value());
-  zk.refuse = [](const ZkRequest& r) { return r.path == kZkNobody ? int{ZNOAUTH} : int{ZOK}; };
+  zk.refuse = [](const Request& r) { return r.path == kMissingNode ? int{ZNOAUTH} : int{ZOK}; };
   EXPECT_TRUE(ann.settled(ann.verify(1))->value()) << "refused by everybody: decided all the same";
 }
 
@@ -363,4 +363,4 @@ TEST_F(ZkSessionTest, VerifyIsFalseForWhoeverIsNotFirst) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -11,91 +11,91 @@
 #include <fstream>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 struct Row {
   int code;
-  ZkStatus status;
+  Status status;
 };
 
 // Every value of ZOO_ERRORS.
 constexpr Row kTable[] = {
-    {ZOK, ZkStatus::ok},
-    {ZNONODE, ZkStatus::no_node},
-    {ZNODEEXISTS, ZkStatus::node_exists},
+    {ZOK, Status::ok},
+    {ZNONODE, Status::no_node},
+    {ZNODEEXISTS, Status::node_exists},
     // It may have happened, or may yet: whoever asked finds out.
-    {ZSYSTEMERROR, ZkStatus::lost},
-    {ZRUNTIMEINCONSISTENCY, ZkStatus::lost},
-    {ZCONNECTIONLOSS, ZkStatus::lost},
-    {ZMARSHALLINGERROR, ZkStatus::lost},
-    {ZOPERATIONTIMEOUT, ZkStatus::lost},
-    {ZINVALIDSTATE, ZkStatus::lost},
-    {ZCLOSING, ZkStatus::lost},
-    {ZSESSIONMOVED, ZkStatus::lost},
-    {ZNOTREADONLY, ZkStatus::lost},
-    {ZTHROTTLEDOP, ZkStatus::lost},
-    {ZSESSIONEXPIRED, ZkStatus::expired},
-    {ZNOAUTH, ZkStatus::no_auth},
-    {ZINVALIDACL, ZkStatus::no_auth},
-    {ZAUTHFAILED, ZkStatus::auth_failed},
-    {ZUNIMPLEMENTED, ZkStatus::unimplemented},
-    {ZNOCHILDRENFOREPHEMERALS, ZkStatus::ephemeral_parent},
+    {ZSYSTEMERROR, Status::lost},
+    {ZRUNTIMEINCONSISTENCY, Status::lost},
+    {ZCONNECTIONLOSS, Status::lost},
+    {ZMARSHALLINGERROR, Status::lost},
+    {ZOPERATIONTIMEOUT, Status::lost},
+    {ZINVALIDSTATE, Status::lost},
+    {ZCLOSING, Status::lost},
+    {ZSESSIONMOVED, Status::lost},
+    {ZNOTREADONLY, Status::lost},
+    {ZTHROTTLEDOP, Status::lost},
+    {ZSESSIONEXPIRED, Status::expired},
+    {ZNOAUTH, Status::no_auth},
+    {ZINVALIDACL, Status::no_auth},
+    {ZAUTHFAILED, Status::auth_failed},
+    {ZUNIMPLEMENTED, Status::unimplemented},
+    {ZNOCHILDRENFOREPHEMERALS, Status::ephemeral_parent},
     // The server, or the C client before it sent anything, said no.
-    {ZDATAINCONSISTENCY, ZkStatus::failed},
-    {ZBADARGUMENTS, ZkStatus::failed},
-    {ZNEWCONFIGNOQUORUM, ZkStatus::failed},
-    {ZRECONFIGINPROGRESS, ZkStatus::failed},
-    {ZSSLCONNECTIONERROR, ZkStatus::failed},
-    {ZAPIERROR, ZkStatus::failed},
-    {ZBADVERSION, ZkStatus::failed},
-    {ZNOTEMPTY, ZkStatus::failed},
-    {ZINVALIDCALLBACK, ZkStatus::failed},
-    {ZNOTHING, ZkStatus::failed},
-    {ZEPHEMERALONLOCALSESSION, ZkStatus::failed},
-    {ZNOWATCHER, ZkStatus::failed},
-    {ZRECONFIGDISABLED, ZkStatus::failed},
-    {ZSESSIONCLOSEDREQUIRESASLAUTH, ZkStatus::failed},
+    {ZDATAINCONSISTENCY, Status::failed},
+    {ZBADARGUMENTS, Status::failed},
+    {ZNEWCONFIGNOQUORUM, Status::failed},
+    {ZRECONFIGINPROGRESS, Status::failed},
+    {ZSSLCONNECTIONERROR, Status::failed},
+    {ZAPIERROR, Status::failed},
+    {ZBADVERSION, Status::failed},
+    {ZNOTEMPTY, Status::failed},
+    {ZINVALIDCALLBACK, Status::failed},
+    {ZNOTHING, Status::failed},
+    {ZEPHEMERALONLOCALSESSION, Status::failed},
+    {ZNOWATCHER, Status::failed},
+    {ZRECONFIGDISABLED, Status::failed},
+    {ZSESSIONCLOSEDREQUIRESASLAUTH, Status::failed},
 };
 
 TEST(ZkStatusTest, EveryCodeOfTheClientHasItsMeaning) {
   for (const auto& row : kTable) {
-    EXPECT_EQ(zk_status(row.code), row.status) << row.code << " " << zerror(row.code);
+    EXPECT_EQ(status_of(row.code), row.status) << row.code << " " << zerror(row.code);
   }
 }
 
 TEST(ZkStatusTest, UnknownCodesAreFailures) {
-  EXPECT_EQ(zk_status(-999), ZkStatus::failed);
-  EXPECT_EQ(zk_status(1), ZkStatus::failed);
+  EXPECT_EQ(status_of(-999), Status::failed);
+  EXPECT_EQ(status_of(1), Status::failed);
 }
 
 TEST(ZkStatusTest, TextNamesTheCode) {
-  EXPECT_EQ(zk_text(ZNONODE), "no node (-101)");
-  EXPECT_NE(zk_text(-999).find("(-999)"), std::string::npos);
+  EXPECT_EQ(text_of(ZNONODE), "no node (-101)");
+  EXPECT_NE(text_of(-999).find("(-999)"), std::string::npos);
 }
 
 TEST(ZkStatusTest, OnlyWhatWasLostIsWorthAnotherTry) {
   for (const auto& row : kTable) {
-    const Error error = zk_error(row.status, row.code, "create /app/job");
-    EXPECT_EQ(transient(error), row.status == ZkStatus::lost) << row.code;
+    const Error error = call_error(row.status, row.code, "create /app/job");
+    EXPECT_EQ(transient(error), row.status == Status::lost) << row.code;
     EXPECT_NE(std::string(error.what()).find("create /app/job"), std::string::npos);
   }
 }
 
 TEST(ZkStatusTest, ErrorsSayWhatToDo) {
-  const auto code = [](ZkStatus status) { return zk_error(status, 0, "x").errc(); };
-  EXPECT_EQ(code(ZkStatus::lost), Errc::connection_failed);
-  EXPECT_EQ(code(ZkStatus::expired), Errc::session_expired);
-  EXPECT_EQ(code(ZkStatus::no_auth), Errc::permission_denied);
-  EXPECT_EQ(code(ZkStatus::auth_failed), Errc::permission_denied);
-  EXPECT_EQ(code(ZkStatus::unimplemented), Errc::unsupported);
-  for (const auto status : {ZkStatus::ok, ZkStatus::no_node, ZkStatus::node_exists,
-                            ZkStatus::ephemeral_parent, ZkStatus::failed}) {
+  const auto code = [](Status status) { return call_error(status, 0, "x").errc(); };
+  EXPECT_EQ(code(Status::lost), Errc::connection_failed);
+  EXPECT_EQ(code(Status::expired), Errc::session_expired);
+  EXPECT_EQ(code(Status::no_auth), Errc::permission_denied);
+  EXPECT_EQ(code(Status::auth_failed), Errc::permission_denied);
+  EXPECT_EQ(code(Status::unimplemented), Errc::unsupported);
+  for (const auto status : {Status::ok, Status::no_node, Status::node_exists,
+                            Status::ephemeral_parent, Status::failed}) {
     EXPECT_EQ(code(status), Errc::store_error);
   }
-  const std::string denied = zk_error(ZkStatus::no_auth, ZNOAUTH, "x").what();
+  const std::string denied = call_error(Status::no_auth, ZNOAUTH, "x").what();
   EXPECT_NE(denied.find("credentials"), std::string::npos);
-  const std::string old = zk_error(ZkStatus::unimplemented, ZUNIMPLEMENTED, "x").what();
+  const std::string old = call_error(Status::unimplemented, ZUNIMPLEMENTED, "x").what();
   EXPECT_NE(old.find("3.5"), std::string::npos);
 }
 
@@ -184,4 +184,4 @@ TEST_F(ReadPassword, LongestIs4096Bytes) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,10 +162,10 @@ void storms(std::uint64_t first, std::uint64_t count, std::size_t watch_budget) 
   EXPECT_GT(grants, static_cast<int>(count) * 10) << "storms in which nothing happens show nothing";
 }
 
-TEST(ZkStormTest, ExclusionTokensAndTidinessSurvive) { storms(1, 100, ZkWatches::kBudget); }
+TEST(ZkStormTest, ExclusionTokensAndTidinessSurvive) { storms(1, 100, Watches::kBudget); }
 
 // Two watches fill a session, so most are on further ones.
 TEST(ZkStormTest, TheSameWithWatchesOnFurtherSessions) { storms(1'001, 50, 80); }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

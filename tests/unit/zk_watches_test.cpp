@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
 using namespace std::chrono_literals;
@@ -133,7 +133,7 @@ TEST_F(ZkWatchesTest, LookIfItIsGoneBeforeItIsWatched) {
 
 // Not at once: it would be asked for again at once.
 TEST_F(ZkWatchesTest, WhatMayNotBeWatchedIsALookASecondLater) {
-  zk.refuse = [](const ZkRequest&) { return int{ZNOAUTH}; };
+  zk.refuse = [](const Request&) { return int{ZNOAUTH}; };
   const WatchId taken_back = watch("/b");
   watch("/a");
   settle();
@@ -151,7 +151,7 @@ TEST_F(ZkWatchesTest, WhatMayNotBeWatchedIsALookASecondLater) {
 
 // A server that throttles must not be asked again as fast as it answers.
 TEST_F(ZkWatchesTest, ThrottledOneIsALookASecondLater) {
-  zk.refuse = [](const ZkRequest&) { return int{ZTHROTTLEDOP}; };
+  zk.refuse = [](const Request&) { return int{ZTHROTTLEDOP}; };
   watch("/a");
   for (int n = 0; n < 10; ++n) wire().exchange();
   EXPECT_EQ(sent(), Texts{"get_watch /a"});
@@ -386,4 +386,4 @@ TEST_F(ZkWatchesTest, NothingIsLeftOfThemAfterTheirEnd) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 namespace {
 
-using Kind = ZkRequest::Kind;
+using Kind = Request::Kind;
 
 class ZkWithdrawTest : public ::testing::Test {
  protected:
@@ -18,7 +18,7 @@ class ZkWithdrawTest : public ::testing::Test {
   std::size_t creates() {
     const auto log = ann.wire().take_log();
     return static_cast<std::size_t>(std::count_if(
-        log.begin(), log.end(), [](const ZkRequest& r) { return r.kind == Kind::create_entry; }));
+        log.begin(), log.end(), [](const Request& r) { return r.kind == Kind::create_entry; }));
   }
 
   ManualLoop loop;
@@ -80,7 +80,7 @@ TEST_F(ZkWithdrawTest, RemovalThatNeverArrivedIsRepeated) {
 
 TEST_F(ZkWithdrawTest, RefusedRemovalSaysSoAndCanBeRepeated) {
   ann.settled(ann.join(1));
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return request.kind == Kind::remove && request.path.starts_with("/app") ? int{ZNOAUTH}
                                                                             : int{ZOK};
   };
@@ -190,7 +190,7 @@ TEST_F(ZkWithdrawTest, SearchSendsASyncBeforeItsList) {
   ann.wire().take_log();
   ann.wire().connect();
   auto log = texts(ann.wire().take_log());
-  std::erase(log, std::string("remove ") + kZkNobody);  // the heartbeat
+  std::erase(log, std::string("remove ") + kMissingNode);  // the heartbeat
   EXPECT_EQ(log, (Texts{"sync /app/job", "children /app/job"}));
 }
 
@@ -259,7 +259,7 @@ TEST_F(ZkWithdrawTest, GivingUpWhileDirectoriesAreMadeAndTheConnectionIsLost) {
 }
 
 TEST_F(ZkWithdrawTest, RefusedCreateThatWasGivenUpIsGone) {
-  zk.refuse = [](const ZkRequest& request) {
+  zk.refuse = [](const Request& request) {
     return request.kind == Kind::create_entry ? int{ZNOAUTH} : int{ZOK};
   };
   ann.join(1);
@@ -267,4 +267,4 @@ TEST_F(ZkWithdrawTest, RefusedCreateThatWasGivenUpIsGone) {
 }
 
 }  // namespace
-}  // namespace baton::internal
+}  // namespace baton::zk

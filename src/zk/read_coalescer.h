@@ -1,5 +1,5 @@
-// ZkLister: reads lock directories. Readings that are asked for while one is under way share the
-// next one: a burst of joins costs a few lists, not one each.
+// ReadCoalescer: reads lock directories. Readings that are asked for while one is under way share
+// the next one: a burst of joins costs a few lists, not one each.
 #pragma once
 
 #include "zk/outbox.h"
@@ -11,25 +11,25 @@
 #include <unordered_map>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
-struct ZkListing {
-  ZkStatus status = ZkStatus::lost;
+struct Listing {
+  Status status = Status::lost;
   int code = 0;
-  ZkQueue queue;  // empty unless status is ok
+  Queue queue;  // empty unless status is ok
 };
 
-class ZkLister {
+class ReadCoalescer {
  public:
   // Sent after the call, so it shows everything this session did before.
-  using Answer = UniqueFunction<void(const ZkListing&)>;
+  using Answer = UniqueFunction<void(const Listing&)>;
   // How much it must show of what others did before the call.
   enum class Freshness {
     session,  // at least what this session has seen
     synced,   // everything that was decided before
   };
 
-  explicit ZkLister(ZkOutbox& outbox) : outbox_(outbox) {}
+  explicit ReadCoalescer(Outbox& outbox) : outbox_(outbox) {}
   void read(const std::string& directory, Freshness freshness, Answer answer);
 
  private:
@@ -39,15 +39,15 @@ class ZkLister {
   };
   void send(const std::string& directory, std::vector<Answer> answers, Freshness freshness);
 
-  ZkOutbox& outbox_;
+  Outbox& outbox_;
   std::unordered_map<std::string, Reading> under_way_;
 };
 
 // A node that never is; removing it is a write that changes nothing.
-inline constexpr const char* kZkNobody = "/zookeeper/baton-nobody/nothing";
+inline constexpr const char* kMissingNode = "/zookeeper/baton-nobody/nothing";
 // What the server says to that if all is well.
-inline bool zk_nothing_removed(ZkStatus status) noexcept {
-  return status == ZkStatus::no_node || status == ZkStatus::no_auth;
+inline bool is_missing_node_answer(Status status) noexcept {
+  return status == Status::no_node || status == Status::no_auth;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,5 +1,5 @@
-// ZkLine: one ZooKeeper session as a line to send requests on. The real one is ZkHandle, over the C
-// client; tests have others. Everything happens on the strand of the client's Loop.
+// Transport: one ZooKeeper session as a line to send requests on. The real one is ClientHandle,
+// over the C client; tests have others. Everything happens on the strand of the client's Loop.
 #pragma once
 
 #include "common/base/unique_function.h"
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace baton::internal {
+namespace baton::zk {
 
-struct ZkRequest {
+struct Request {
   enum class Kind {
     create_entry,      // ephemeral and numbered
     create_container,  // goes by itself when it was used and is empty
@@ -29,8 +29,8 @@ struct ZkRequest {
   std::string data;
 };
 
-struct ZkReply {
-  ZkStatus status = ZkStatus::lost;
+struct Reply {
+  Status status = Status::lost;
   int code = 0;                       // the C client's, for messages
   std::string path;                   // create: the name given
   std::string data;                   // get
@@ -39,39 +39,39 @@ struct ZkReply {
   std::int64_t ctime_ms = 0;          // create, get: the server's wall clock
   std::int64_t owner = 0;             // create, get: session of an ephemeral node
 };
-using ZkAnswer = UniqueFunction<void(ZkReply&)>;
+using ReplyHandler = UniqueFunction<void(Reply&)>;
 
-struct ZkConnection {
+struct Connection {
   std::int64_t session = 0;
   std::chrono::milliseconds timeout{};  // as granted
   std::string endpoint;
 };
 
-enum class ZkNews { gone, changed };
+enum class NodeEvent { gone, changed };
 
 // Never called inside a call to the line.
-class ZkLineListener {
+class TransportListener {
  public:
-  virtual ~ZkLineListener() = default;
-  virtual void line_connected(const ZkConnection& connection) = 0;
+  virtual ~TransportListener() = default;
+  virtual void transport_connected(const Connection& connection) = 0;
   // Requests under way answer "lost" afterwards.
-  virtual void line_disconnected() = 0;
+  virtual void transport_disconnected() = 0;
   // For good. Nothing comes after it.
-  virtual void line_ended(ZkStatus why, const std::string& detail) = 0;
-  virtual void line_news(ZkNews news, const std::string& path) = 0;
+  virtual void transport_ended(Status why, const std::string& detail) = 0;
+  virtual void transport_event(NodeEvent news, const std::string& path) = 0;
 };
 
-class ZkLine {
+class Transport {
  public:
   // No answer, news or `closed` comes after this.
-  virtual ~ZkLine() = default;
+  virtual ~Transport() = default;
   // Requests go out in the order of the calls and are answered in that order, once each, never
   // inside the call. While disconnected they answer "lost".
-  virtual void send(const ZkRequest& request, ZkAnswer answer) = 0;
+  virtual void send(const Request& request, ReplyHandler answer) = 0;
   // True: no server can have heard of this session since the last disconnect, or at all.
-  virtual bool surely_apart() const noexcept = 0;
+  virtual bool provably_disconnected() const noexcept = 0;
   // Says goodbye to the server. The answer may take seconds.
   virtual void close(Task closed) = 0;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

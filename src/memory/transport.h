@@ -1,17 +1,19 @@
-// Wire: what lies between a memory session and its store. Direct in production; the testing store
-// and the simulator lose, delay and double what goes over it.
+// Transport: what lies between a memory session and its store. Direct in production; the testing
+// store and the simulator lose, delay and double what goes over it.
 #pragma once
+
+#include "memory/namespace.h"
 
 #include "common/base/loop.h"
 #include "common/base/unique_function.h"
 
-namespace baton::internal {
+namespace baton::memory {
 
 enum class Traffic { open, join, look, peek, withdraw, verify, operators, heartbeat, watch };
 
-class Wire {
+class Transport {
  public:
-  virtual ~Wire() = default;
+  virtual ~Transport() = default;
   // Brings a request to the store, where it is carried out; or loses it. On the client's strand.
   virtual void request(Traffic kind, Task at_store) = 0;
   // Brings an answer back, where it runs on the client's strand, never inside the call; or not.
@@ -23,9 +25,9 @@ class Wire {
 };
 
 // Nothing is lost and nothing takes time.
-class DirectWire final : public Wire {
+class DirectTransport final : public Transport {
  public:
-  explicit DirectWire(Loop& loop) : loop_(loop) {}
+  explicit DirectTransport(Loop& loop) : loop_(loop) {}
   void request(Traffic, Task at_store) override { at_store(); }
   void answer(Traffic, Task at_client) override { loop_.defer(std::move(at_client)); }
   void news(Task at_client) override { loop_.post_brief(std::move(at_client)); }
@@ -35,4 +37,4 @@ class DirectWire final : public Wire {
   Loop& loop_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::memory

@@ -1,4 +1,4 @@
-// ZkErrand: one question of an operator or a holder, which may take several requests. It ends with
+// Inquiry: one question of an operator or a holder, which may take several requests. It ends with
 // its caller: what was not sent by then is not sent.
 #pragma once
 
@@ -9,22 +9,21 @@
 #include <memory>
 #include <set>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // On the strand. Requests keep it alive.
-class ZkErrand : public std::enable_shared_from_this<ZkErrand> {
+class Inquiry : public std::enable_shared_from_this<Inquiry> {
  public:
   // late: tells the caller that the time is over; called once, unless finish() came before, and
   // never inside a call of this class.
-  static std::shared_ptr<ZkErrand> begin(Loop& loop, ZkOutbox& outbox, Time until, Task late);
-  ZkErrand(Loop& loop, ZkOutbox& outbox, Time until)
-      : loop_(loop), outbox_(outbox), until_(until) {}
-  ~ZkErrand();
-  ZkErrand(const ZkErrand&) = delete;
-  ZkErrand& operator=(const ZkErrand&) = delete;
+  static std::shared_ptr<Inquiry> begin(Loop& loop, Outbox& outbox, Time until, Task late);
+  Inquiry(Loop& loop, Outbox& outbox, Time until) : loop_(loop), outbox_(outbox), until_(until) {}
+  ~Inquiry();
+  Inquiry(const Inquiry&) = delete;
+  Inquiry& operator=(const Inquiry&) = delete;
 
   // Not sent after the end, and not answered after it.
-  void ask(ZkRequest request, ZkOutbox::Answer answer);
+  void ask(Request request, Outbox::Answer answer);
   // The caller waits no longer: it has been answered, or is about to be. True: the first time.
   bool finish();
   bool wanted() const noexcept { return !over_ && loop_.now() < until_; }
@@ -33,7 +32,7 @@ class ZkErrand : public std::enable_shared_from_this<ZkErrand> {
   void end();
 
   Loop& loop_;
-  ZkOutbox& outbox_;
+  Outbox& outbox_;
   const Time until_;
   Task late_;
   TimerId timer_ = TimerId::none;
@@ -41,4 +40,4 @@ class ZkErrand : public std::enable_shared_from_this<ZkErrand> {
   std::set<std::uint64_t> asked_;  // and not answered
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

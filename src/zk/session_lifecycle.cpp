@@ -1,10 +1,10 @@
-// The line under a ZkSession: connecting, the lease, further sessions that only watch.
+// The line under a Session: connecting, the lease, further sessions that only watch.
 #include "zk/session.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
 using std::chrono::milliseconds;
 
@@ -16,51 +16,51 @@ constexpr milliseconds kApart{50};
 // one. Servers that were wiped, or set back, refuse whoever has seen more than they have, and never
 // say that its session is over; and the C client does not forget what it has seen. Long enough for
 // restarts and elections: who waits keeps his place through those.
-constexpr milliseconds kForlorn{60'000};
+constexpr milliseconds kAbandonSessionAfter{60'000};
 constexpr int kForlornTimeouts = 6;
 }  // namespace
 
 // A session without nodes, for watches beyond the budget of one.
-class ZkSession::SideLine final : public ZkLineListener {
+class Session::WatchSession final : public TransportListener {
  public:
-  explicit SideLine(ZkSession& session) : session_(session) {
-    line_ = session.parts_.make_line(*this);
-    outbox_.attach(line_.get());
+  explicit WatchSession(Session& session) : session_(session) {
+    transport_ = session.parts_.make_transport(*this);
+    outbox_.attach(transport_.get());
   }
-  ZkOutbox& outbox() noexcept { return outbox_; }
+  Outbox& outbox() noexcept { return outbox_; }
   void set_lane(std::size_t lane) noexcept { lane_ = lane; }
 
-  void line_connected(const ZkConnection&) override { outbox_.connected(); }
-  void line_disconnected() override {
+  void transport_connected(const Connection&) override { outbox_.connected(); }
+  void transport_disconnected() override {
     outbox_.disconnected();
     if (!session_.ended_ && !session_.closing_) session_.watches_.lane_cut(lane_);
   }
-  void line_ended(ZkStatus, const std::string&) override {
-    session_.side_line_ended_ = session_.parts_.loop->now();
+  void transport_ended(Status, const std::string&) override {
+    session_.watch_session_ended_ = session_.parts_.loop->now();
     outbox_.disconnected();
-    line_.reset();
+    transport_.reset();
     ended_ = true;
     session_.parts_.loop->defer([session = &session_, alive = session_.alive_] {
       if (*alive && !session->ended_)
-        std::erase_if(session->side_lines_, [](const auto& l) { return l->ended_; });
+        std::erase_if(session->watch_sessions_, [](const auto& l) { return l->ended_; });
     });
     if (!session_.ended_) session_.watches_.lane_ended(lane_);
   }
-  void line_news(ZkNews news, const std::string& path) override {
+  void transport_event(NodeEvent news, const std::string& path) override {
     if (!session_.ended_) session_.watches_.news(lane_, news, path);
   }
 
  private:
-  ZkSession& session_;
+  Session& session_;
   std::size_t lane_ = 0;
   bool ended_ = false;
-  std::unique_ptr<ZkLine> line_;
-  ZkOutbox outbox_;
+  std::unique_ptr<Transport> transport_;
+  Outbox outbox_;
 };
 
-ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Done> opened)
+Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> opened)
     : parts_(std::move(parts)),
-      apart_(parts_.loop->now()),
+      last_disconnected_(parts_.loop->now()),
       listener_(listener),
       opened_(std::move(opened)),
       lease_(std::make_shared<LeaseView>(Time{}, Time{})),
@@ -68,111 +68,113 @@ ZkSession::ZkSession(ZkSessionParts parts, SessionListener& listener, Answer<Don
       lister_(outbox_),
       watches_(*parts_.loop, parts_.watch_budget, [this] { return more_room(); }) {
   watches_.add_lane(outbox_);
-  line_ = parts_.make_line(*this);
-  outbox_.attach(line_.get());
-  watch_apart();
+  transport_ = parts_.make_transport(*this);
+  outbox_.attach(transport_.get());
+  watch_disconnection();
 }
 
-ZkSession::~ZkSession() {
+Session::~Session() {
   *alive_ = false;
   lease_->end();
   parts_.loop->cancel(closing_timer_);
-  parts_.loop->cancel(apart_timer_);
+  parts_.loop->cancel(disconnected_timer_);
   for (const TimerId retry : retries_) parts_.loop->cancel(retry);
   heartbeat_.reset();
-  line_.reset();
+  transport_.reset();
 }
 
 // ---- the line
 
-void ZkSession::line_connected(const ZkConnection& connection) {
+void Session::transport_connected(const Connection& connection) {
   if (closing_) {
     if (closed_) say_goodbye();
     return;
   }
   const bool first = heartbeat_ == nullptr;
   if (!first && connection.session != connection_.session) {
-    over(Errc::session_expired, "the server gave us another session");
+    end_session(Errc::session_expired, "the server gave us another session");
     return;
   }
   if (!first && connection.timeout != connection_.timeout) {
     // Deadlines were reckoned with the old one.
-    over(Errc::session_expired, "the server changed the session timeout from " +
-                                    std::to_string(connection_.timeout.count()) + " to " +
-                                    std::to_string(connection.timeout.count()) + " ms");
+    end_session(Errc::session_expired, "the server changed the session timeout from " +
+                                           std::to_string(connection_.timeout.count()) + " to " +
+                                           std::to_string(connection.timeout.count()) + " ms");
     return;
   }
   connection_ = connection;
   connected_ = true;
-  apart_candidate_.reset();
-  parts_.loop->cancel(apart_timer_);
+  disconnected_candidate_.reset();
+  parts_.loop->cancel(disconnected_timer_);
   if (first) {
-    heartbeat_ = std::make_unique<ZkHeartbeat>(*parts_.loop, *line_, connection.timeout, apart_,
-                                               [this] { renewed(); });
+    heartbeat_ = std::make_unique<Heartbeat>(*parts_.loop, *transport_, connection.timeout,
+                                             last_disconnected_, [this] { renewed(); });
   }
   // The heartbeat goes first: what follows may be granted under it.
-  heartbeat_->connected(apart_);
+  heartbeat_->connected(last_disconnected_);
   outbox_.connected();
   if (!first && !opened_) listener_.session_resumed();
 }
 
 // The later the last moment without a connection, the more the next one proves.
-void ZkSession::watch_apart() {
-  parts_.loop->cancel(apart_timer_);
-  if (line_ == nullptr || connected_ || closing_) return;
+void Session::watch_disconnection() {
+  parts_.loop->cancel(disconnected_timer_);
+  if (transport_ == nullptr || connected_ || closing_) return;
   const Time now = parts_.loop->now();
-  const auto longest = std::max(kForlorn, connection_.timeout * kForlornTimeouts);
+  const auto longest = std::max(kAbandonSessionAfter, connection_.timeout * kForlornTimeouts);
   if (heartbeat_ != nullptr && now - disconnected_at_ > longest) {
-    over(Errc::session_expired, "no server has taken the session back for " +
-                                    std::to_string(longest.count() / 1000) + " s");
+    end_session(Errc::session_expired, "no server has taken the session back for " +
+                                           std::to_string(longest.count() / 1000) + " s");
     return;
   }
   // Twice in a row: then the older one is true. The C client says "connecting" for a moment longer
   // than it should.
-  if (line_->surely_apart()) {
-    if (apart_candidate_) apart_ = *apart_candidate_;
-    apart_candidate_ = now;
+  if (transport_->provably_disconnected()) {
+    if (disconnected_candidate_) last_disconnected_ = *disconnected_candidate_;
+    disconnected_candidate_ = now;
   } else {
-    apart_candidate_.reset();
+    disconnected_candidate_.reset();
   }
-  apart_timer_ = parts_.loop->at(now + kApart, [this] { watch_apart(); });
+  disconnected_timer_ = parts_.loop->at(now + kApart, [this] { watch_disconnection(); });
 }
 
-void ZkSession::line_disconnected() {
+void Session::transport_disconnected() {
   connected_ = false;
   disconnected_at_ = parts_.loop->now();
-  watch_apart();
+  watch_disconnection();
   outbox_.disconnected();
   if (heartbeat_ != nullptr) heartbeat_->disconnected();
 }
 
-void ZkSession::line_ended(ZkStatus why, const std::string& detail) {
+void Session::transport_ended(Status why, const std::string& detail) {
   switch (why) {
-    case ZkStatus::auth_failed:
-      over(Errc::permission_denied, "the server refused our credentials");
+    case Status::auth_failed:
+      end_session(Errc::permission_denied, "the server refused our credentials");
       return;
-    case ZkStatus::expired:
-      over(Errc::session_expired, "the server ended the session");
+    case Status::expired:
+      end_session(Errc::session_expired, "the server ended the session");
       return;
     default:
-      over(Errc::connection_failed,
-           "cannot begin to connect; are the servers' names right? (" + detail + ")");
+      end_session(Errc::connection_failed,
+                  "cannot begin to connect; are the servers' names right? (" + detail + ")");
       return;
   }
 }
 
-void ZkSession::line_news(ZkNews news, const std::string& path) { watches_.news(0, news, path); }
+void Session::transport_event(NodeEvent news, const std::string& path) {
+  watches_.news(0, news, path);
+}
 
-void ZkSession::over(Errc reason, const std::string& detail) {
+void Session::end_session(Errc reason, const std::string& detail) {
   if (std::exchange(ended_, true)) return;
   connected_ = false;
   lease_->end();
   outbox_.disconnected();
-  for (const auto& errand : std::exchange(errands_, {})) errand->finish();
+  for (const auto& inquiry : std::exchange(inquiries_, {})) inquiry->finish();
   watches_.stop_looking();
   heartbeat_.reset();
-  line_.reset();  // no answer comes any more
-  parts_.loop->cancel(apart_timer_);
+  transport_.reset();  // no answer comes any more
+  parts_.loop->cancel(disconnected_timer_);
   if (closing_) {
     if (closed_) say_goodbye();
   } else if (opened_) {
@@ -186,7 +188,7 @@ void ZkSession::over(Errc reason, const std::string& detail) {
 
 // ---- the lease
 
-void ZkSession::renewed() {
+void Session::renewed() {
   const Time now = parts_.loop->now();
   const Time deadline = heartbeat_->deadline();
   if (now < lease_->deadline()) {
@@ -200,11 +202,11 @@ void ZkSession::renewed() {
     lease_->extend(heartbeat_->suspect_at(), lease_->deadline());  // contact, and no more
   }
   if (!opened_) return;
-  heartbeat_->set_active(!places_.empty());
+  heartbeat_->set_active(!tickets_.empty());
   std::exchange(opened_, nullptr)(Done{});
 }
 
-SessionInfo ZkSession::info() const {
+SessionInfo Session::info() const {
   SessionInfo info;
   info.backend = "zk";
   info.endpoint = connection_.endpoint;
@@ -215,11 +217,11 @@ SessionInfo ZkSession::info() const {
   return info;
 }
 
-milliseconds ZkSession::backstop() const {
+milliseconds Session::backstop() const {
   return std::clamp(connection_.timeout / 2, milliseconds(1'000), milliseconds(30'000));
 }
 
-void ZkSession::again(Task task) {
+void Session::retry_later(Task task) {
   if (!outbox_.open()) {
     task();  // waits for a connection
     return;
@@ -233,13 +235,13 @@ void ZkSession::again(Task task) {
   retries_.insert(*id);
 }
 
-void ZkSession::close(Answer<Done> answer) {
+void Session::close(Answer<Done> answer) {
   closing_ = true;
   watches_.stop_looking();
-  parts_.loop->cancel(apart_timer_);
+  parts_.loop->cancel(disconnected_timer_);
   heartbeat_.reset();
   closed_ = std::move(answer);
-  if (connected_ || line_ == nullptr) {
+  if (connected_ || transport_ == nullptr) {
     say_goodbye();
     return;
   }
@@ -247,28 +249,28 @@ void ZkSession::close(Answer<Done> answer) {
   closing_timer_ = parts_.loop->at(parts_.loop->now() + kReconnect, [this] { say_goodbye(); });
 }
 
-void ZkSession::say_goodbye() {
+void Session::say_goodbye() {
   parts_.loop->cancel(closing_timer_);
   outbox_.disconnected();  // nothing is sent after this
   auto answer = std::exchange(closed_, nullptr);
-  if (line_ == nullptr) {
+  if (transport_ == nullptr) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
   } else {
-    line_->close([answer = std::move(answer)]() mutable { answer(Done{}); });
+    transport_->close([answer = std::move(answer)]() mutable { answer(Done{}); });
   }
 }
 
-ZkOutbox* ZkSession::more_room() {
+Outbox* Session::more_room() {
   constexpr std::size_t kMost = 8;  // servers allow 60 connections per address
-  if (ended_ || closing_ || side_lines_.size() >= kMost) return nullptr;
+  if (ended_ || closing_ || watch_sessions_.size() >= kMost) return nullptr;
   // One that ended at once would be opened again at once.
-  if (side_line_ended_ != Time{} && parts_.loop->now() < side_line_ended_ + backstop()) {
+  if (watch_session_ended_ != Time{} && parts_.loop->now() < watch_session_ended_ + backstop()) {
     return nullptr;
   }
   parts_.log(LogLevel::info, "more watches than one session may have: opening a further one");
-  side_lines_.push_back(std::make_unique<SideLine>(*this));
-  side_lines_.back()->set_lane(watches_.lanes());
-  return &side_lines_.back()->outbox();
+  watch_sessions_.push_back(std::make_unique<WatchSession>(*this));
+  watch_sessions_.back()->set_lane(watches_.lanes());
+  return &watch_sessions_.back()->outbox();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

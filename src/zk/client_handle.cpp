@@ -1,10 +1,10 @@
-#include "zk/handle.h"
+#include "zk/client_handle.h"
 
 #include "common/base/signal_shield.h"
 #include "zk/acl.h"
 #include "zk/socket.h"
 #include "zk/log.h"
-#include "zk/xid.h"
+#include "zk/request_numbers.h"
 
 #include <zookeeper/zookeeper.h>
 
@@ -22,7 +22,7 @@ extern "C" __attribute__((weak)) zhandle_t* zookeeper_init_ssl(const char* host,
                                                                const clientid_t* clientid,
                                                                void* context, int flags);
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 
@@ -42,14 +42,14 @@ struct Question {
 struct Item {
   enum class Kind { answer, session, news, opened } kind;
   std::uint64_t question = 0;
-  ZkReply reply;
+  Reply reply;
   int state = 0;
-  ZkConnection connection;
+  Connection connection;
   std::string path;
   zhandle_t* handle = nullptr;
 };
 
-void copy_stat(const Stat* stat, ZkReply& reply) {
+void copy_stat(const Stat* stat, Reply& reply) {
   if (stat == nullptr) return;
   reply.created_at = static_cast<std::uint64_t>(stat->czxid);
   reply.ctime_ms = stat->ctime;
@@ -60,8 +60,8 @@ void copy_stat(const Stat* stat, ZkReply& reply) {
 
 // Shared by the strand, the C client's threads, and whoever opens and closes the handle. The C
 // client knows it by address: it lives until zookeeper_close has returned.
-struct ZkHandle::Core : std::enable_shared_from_this<Core> {
-  explicit Core(const ZkAddress& to)
+struct ClientHandle::Core : std::enable_shared_from_this<Core> {
+  explicit Core(const Address& to)
       : address(to), acl(!to.user.empty(), to.read_group), authenticated(to.user.empty()) {}
 
   std::mutex mutex;
@@ -69,20 +69,20 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
   std::vector<Item> inbox;  // a drain is posted when it stops being empty
 
   // On the strand alone.
-  const ZkAddress address;
-  const ZkAcl acl;
-  ZkLineListener* listener = nullptr;
+  const Address address;
+  const Acl acl;
+  TransportListener* listener = nullptr;
   zhandle_t* handle = nullptr;
   bool connected = false;
   bool told_connected = false;
   bool authenticated = false;  // or nobody to be
   bool ended = false;
   Task closed;
-  ZkConnection connection;
+  Connection connection;
   std::uint64_t next_question = 1;
   struct Asked {
     std::unique_ptr<Question> tag;  // the C client has its address
-    ZkAnswer answer;
+    ReplyHandler answer;
   };
   std::unordered_map<std::uint64_t, Asked> asked;
 
@@ -123,17 +123,17 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
     core->put(std::move(item));
   }
 
-  static void answer(const void* data, int code, ZkReply reply) noexcept {
+  static void answer(const void* data, int code, Reply reply) noexcept {
     const auto* const question = static_cast<const Question*>(data);
     reply.code = code;
-    reply.status = zk_status(code);
+    reply.status = status_of(code);
     // Servers may say so a moment before they end the session; the end itself comes as an event.
-    if (reply.status == ZkStatus::expired) reply.status = ZkStatus::lost;
+    if (reply.status == Status::expired) reply.status = Status::lost;
     Item item{Item::Kind::answer, question->id, std::move(reply), 0, {}, {}, nullptr};
     static_cast<Core*>(question->core)->put(std::move(item));
   }
   static void on_created(int code, const char* name, const Stat* stat, const void* data) noexcept {
-    ZkReply reply;
+    Reply reply;
     if (name != nullptr) reply.path = name;
     copy_stat(stat, reply);
     answer(data, code, std::move(reply));
@@ -141,7 +141,7 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
   static void on_done(int code, const void* data) noexcept { answer(data, code, {}); }
   static void on_text(int code, const char*, const void* data) noexcept { answer(data, code, {}); }
   static void on_children(int code, const String_vector* strings, const void* data) noexcept {
-    ZkReply reply;
+    Reply reply;
     if (strings != nullptr) {
       reply.children.assign(strings->data, strings->data + strings->count);
     }
@@ -149,7 +149,7 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
   }
   static void on_data(int code, const char* value, int length, const Stat* stat,
                       const void* data) noexcept {
-    ZkReply reply;
+    Reply reply;
     if (value != nullptr && length > 0) reply.data.assign(value, static_cast<std::size_t>(length));
     copy_stat(stat, reply);
     answer(data, code, std::move(reply));
@@ -183,14 +183,14 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
       }
       case Item::Kind::news:
         if (!ended) {
-          listener->line_news(item.state == ZOO_DELETED_EVENT ? ZkNews::gone : ZkNews::changed,
-                              item.path);
+          listener->transport_event(
+              item.state == ZOO_DELETED_EVENT ? NodeEvent::gone : NodeEvent::changed, item.path);
         }
         return;
       case Item::Kind::opened:
         handle = item.handle;
         if (handle == nullptr) {
-          end(ZkStatus::lost, item.path);
+          end(Status::lost, item.path);
         } else {
           say_connected();
         }
@@ -208,11 +208,11 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
       connection = item.connection;
       say_connected();
     } else if (item.state == ZOO_EXPIRED_SESSION_STATE) {
-      end(ZkStatus::expired, "");
+      end(Status::expired, "");
     } else if (item.state == ZOO_AUTH_FAILED_STATE) {
-      end(ZkStatus::auth_failed, "");
+      end(Status::auth_failed, "");
     } else if (std::exchange(connected, false) && std::exchange(told_connected, false)) {
-      listener->line_disconnected();
+      listener->transport_disconnected();
     }
   }
 
@@ -229,12 +229,12 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
       authenticated = true;
     }
     told_connected = true;
-    listener->line_connected(connection);
+    listener->transport_connected(connection);
   }
 
-  void end(ZkStatus why, const std::string& detail) {
+  void end(Status why, const std::string& detail) {
     if (std::exchange(ended, true)) return;
-    listener->line_ended(why, detail);
+    listener->transport_ended(why, detail);
   }
 
   // ---- on threads of their own, with all signals blocked
@@ -250,7 +250,7 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
                               this, ZOO_NO_LOG_CLIENTENV);
     } else {
       zh = zookeeper_init2(address.hosts.c_str(), &on_event, timeout, nullptr, this,
-                           ZOO_NO_LOG_CLIENTENV, &zk_on_log);
+                           ZOO_NO_LOG_CLIENTENV, &on_client_log);
     }
     if (zh != nullptr) {
       pipes.mark();
@@ -276,7 +276,7 @@ struct ZkHandle::Core : std::enable_shared_from_this<Core> {
   }
 };
 
-void ZkHandle::Core::reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh) {
+void ClientHandle::Core::reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh) {
   try {
     run_apart([core, zh] { core->reap(zh); });
   } catch (const std::system_error&) {
@@ -284,16 +284,16 @@ void ZkHandle::Core::reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh
   }
 }
 
-bool ZkHandle::has_tls() noexcept { return &zookeeper_init_ssl != nullptr; }
+bool ClientHandle::has_tls() noexcept { return &zookeeper_init_ssl != nullptr; }
 
-ZkHandle::ZkHandle(Loop& loop, const ZkAddress& address, ZkLineListener& listener)
+ClientHandle::ClientHandle(Loop& loop, const Address& address, TransportListener& listener)
     : core_(std::make_shared<Core>(address)) {
   core_->loop = &loop;
   core_->listener = &listener;
   run_apart([core = core_] { core->open(); });
 }
 
-ZkHandle::~ZkHandle() {
+ClientHandle::~ClientHandle() {
   core_->listener = nullptr;
   zhandle_t* zh = std::exchange(core_->handle, nullptr);
   {
@@ -310,7 +310,7 @@ ZkHandle::~ZkHandle() {
   if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
-bool ZkHandle::surely_apart() const noexcept {
+bool ClientHandle::provably_disconnected() const noexcept {
   if (core_->handle == nullptr) return false;  // who knows
   // An int that the C client's thread writes, a moment after the first bytes went out: whoever asks
   // believes it only if it says the same for a while.
@@ -318,14 +318,14 @@ bool ZkHandle::surely_apart() const noexcept {
   return state == 0 || state == ZOO_CONNECTING_STATE || state == ZOO_NOTCONNECTED_STATE;
 }
 
-void ZkHandle::close(Task closed) {
+void ClientHandle::close(Task closed) {
   zhandle_t* const zh = std::exchange(core_->handle, nullptr);
   core_->closed = std::move(closed);
   // Else: never opened, or closing already. Nothing to say goodbye to.
   if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
-void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
+void ClientHandle::send(const Request& request, ReplyHandler answer) {
   Core& core = *core_;
   zhandle_t* const zh = core.handle;
   const std::uint64_t id = core.next_question++;
@@ -340,36 +340,36 @@ void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
                         core.acl.get(), mode, &Core::on_created, tag);
   };
   if (zh != nullptr && core.connected) {
-    zk_skip_bad_xids(zh);
+    skip_bad_request_numbers(zh);
     switch (request.kind) {
-      case ZkRequest::Kind::create_entry:
+      case Request::Kind::create_entry:
         code = create(ZOO_EPHEMERAL_SEQUENTIAL);
         break;
-      case ZkRequest::Kind::create_container:
+      case Request::Kind::create_container:
         code = create(ZOO_CONTAINER);
         break;
-      case ZkRequest::Kind::create_permanent:
+      case Request::Kind::create_permanent:
         code = create(ZOO_PERSISTENT);
         break;
-      case ZkRequest::Kind::remove:
+      case Request::Kind::remove:
         code = zoo_adelete(zh, path, -1, &Core::on_done, tag);
         break;
-      case ZkRequest::Kind::children:
+      case Request::Kind::children:
         code = zoo_aget_children(zh, path, 0, &Core::on_children, tag);
         break;
-      case ZkRequest::Kind::get:
+      case Request::Kind::get:
         code = zoo_aget(zh, path, 0, &Core::on_data, tag);
         break;
-      case ZkRequest::Kind::get_watch:
+      case Request::Kind::get_watch:
         // One watcher and context for all: many different ones cost the C client quadratic time.
         code = zoo_awget(zh, path, &Core::on_event, &core, &Core::on_data, tag);
         break;
-      case ZkRequest::Kind::unwatch:
+      case Request::Kind::unwatch:
         // Declared as a pointer to a function pointer; the function itself is meant.
         code = zoo_aremove_all_watches(zh, path, ZWATCHTYPE_DATA, 0,
                                        reinterpret_cast<void_completion_t*>(&Core::on_done), tag);
         break;
-      case ZkRequest::Kind::sync:
+      case Request::Kind::sync:
         code = zoo_async(zh, path, &Core::on_text, tag);
         break;
     }
@@ -381,10 +381,10 @@ void ZkHandle::send(const ZkRequest& request, ZkAnswer answer) {
   if (code == ZINVALIDSTATE) {
     core.put({Item::Kind::session, 0, {}, ZOO_NOTCONNECTED_STATE, {}, {}, nullptr});
   }
-  ZkReply reply;
+  Reply reply;
   reply.code = code;
-  reply.status = zk_status(code);
+  reply.status = status_of(code);
   core.put({Item::Kind::answer, id, std::move(reply), 0, {}, {}, nullptr});
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

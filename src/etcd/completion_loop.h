@@ -1,5 +1,7 @@
-// EtcdLoop: a Loop whose thread polls a gRPC completion queue.
+// CompletionLoop: a Loop whose thread polls a gRPC completion queue.
 #pragma once
+
+#include "etcd/namespace.h"
 
 #include "common/base/clock.h"
 #include "common/base/loop.h"
@@ -10,13 +12,13 @@
 #include <memory>
 #include <thread>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 // What the completion queue gives back. Lives until complete() was called for each operation that
 // was started with it.
-class EtcdTag {
+class CompletionTag {
  public:
-  virtual ~EtcdTag() = default;
+  virtual ~CompletionTag() = default;
   // On the strand. over: the loop has ended; nobody is to be told any more.
   virtual void complete(bool ok, bool over) = 0;
   // Asks a call that is under way to end. On the strand.
@@ -24,23 +26,23 @@ class EtcdTag {
 };
 
 // The calls of one loop. On the strand. Calls keep it: it outlives the loop.
-class EtcdCalls {
+class CallRegistry {
  public:
-  virtual ~EtcdCalls() = default;
+  virtual ~CallRegistry() = default;
   virtual grpc::CompletionQueue& queue() noexcept = 0;
   virtual bool ended() const noexcept = 0;  // no call may be started any more
   // Who is to be cancelled when the loop ends.
-  virtual void began(EtcdTag* call) = 0;
-  virtual void finished(EtcdTag* call) = 0;
+  virtual void began(CompletionTag* call) = 0;
+  virtual void finished(CompletionTag* call) = 0;
 };
 
 // One thread, one completion queue: gRPC makes progress only while somebody polls, and its own
 // threads for callbacks sleep up to 100 ms (gRPC 1.51). Steps may run on calling threads, as on any
 // Strand: they may start calls, which are completed on the loop's thread.
-class EtcdLoop final : public Loop {
+class CompletionLoop final : public Loop {
  public:
-  explicit EtcdLoop(Strand::ErrorLog log);
-  ~EtcdLoop() override;  // stop()
+  explicit CompletionLoop(Strand::ErrorLog log);
+  ~CompletionLoop() override;  // stop()
 
   const Clock& clock() const noexcept override { return real_clock(); }
   void defer(Task task) override;
@@ -51,7 +53,7 @@ class EtcdLoop final : public Loop {
   bool may_oversleep() const noexcept override { return true; }
   void nudge() noexcept override;
 
-  std::shared_ptr<EtcdCalls> calls() const;
+  std::shared_ptr<CallRegistry> calls() const;
 
   // Ends the thread; cancels and collects what is under way. Idempotent. On the loop's own thread
   // it only asks: the thread ends after the current step, and keeps what it needs alive.
@@ -64,4 +66,4 @@ class EtcdLoop final : public Loop {
   std::thread thread_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,8 +1,8 @@
-// ZkHandle: a ZkLine over the official C client. Owns one zhandle_t with its two threads.
+// ClientHandle: a Transport over the official C client. Owns one zhandle_t with its two threads.
 #pragma once
 
 #include "common/base/loop.h"
-#include "zk/line.h"
+#include "zk/transport.h"
 
 #include <baton/options.h>
 
@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::zk {
 
-struct ZkAddress {
+struct Address {
   std::string hosts;  // "h1:2181,h2:2181"
   std::chrono::milliseconds timeout{};
   std::string user;  // with a password: digest authentication, and only we may touch our nodes
@@ -21,14 +21,14 @@ struct ZkAddress {
   TlsOptions tls;
 };
 
-class ZkHandle final : public ZkLine {
+class ClientHandle final : public Transport {
  public:
   // Begins to connect, in the background: names are looked up there.
-  ZkHandle(Loop& loop, const ZkAddress& address, ZkLineListener& listener);
-  ~ZkHandle() override;  // says goodbye in the background
+  ClientHandle(Loop& loop, const Address& address, TransportListener& listener);
+  ~ClientHandle() override;  // says goodbye in the background
 
-  void send(const ZkRequest& request, ZkAnswer answer) override;
-  bool surely_apart() const noexcept override;
+  void send(const Request& request, ReplyHandler answer) override;
+  bool provably_disconnected() const noexcept override;
   void close(Task closed) override;
 
   // Whether the installed C client can do TLS.
@@ -39,4 +39,4 @@ class ZkHandle final : public ZkLine {
   std::shared_ptr<Core> core_;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::zk

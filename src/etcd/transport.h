@@ -1,4 +1,4 @@
-// EtcdWire: one channel to each endpoint, to ask and to stream on. The real one is EtcdChannels,
+// Transport: one channel to each endpoint, to ask and to stream on. The real one is Channels,
 // over gRPC; tests have others. Everything happens on the strand of the client's Loop.
 #pragma once
 
@@ -12,11 +12,11 @@
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::etcd {
 
-using EtcdMessage = google::protobuf::MessageLite;
+using Message = google::protobuf::MessageLite;
 
-enum class EtcdCall {
+enum class Call {
   range,
   txn,
   lease_grant,
@@ -25,37 +25,37 @@ enum class EtcdCall {
   authenticate,
   status,
 };
-enum class EtcdFlow { watch, keep_alive };
+enum class StreamKind { watch, keep_alive };
 
-struct EtcdCallOptions {
+struct CallOptions {
   std::chrono::milliseconds timeout{};
   std::string token;           // of authenticate; empty: none
   bool require_leader = true;  // a member without a leader refuses at once
 };
 
 // Once, never inside the call, unless the wire is destroyed first.
-using EtcdAnswer = UniqueFunction<void(const EtcdVerdict&, EtcdMessage& response)>;
+using CallAnswer = UniqueFunction<void(const CallResult&, Message& response)>;
 
 // Never called inside a call to the stream or the wire.
-class EtcdStreamListener {
+class StreamListener {
  public:
-  virtual ~EtcdStreamListener() = default;
-  virtual void stream_message(const EtcdMessage& message) = 0;
+  virtual ~StreamListener() = default;
+  virtual void stream_message(const Message& message) = 0;
   // For good; nothing comes after it.
-  virtual void stream_ended(const EtcdVerdict& why) = 0;
+  virtual void stream_ended(const CallResult& why) = 0;
 };
 
-class EtcdStream {
+class Stream {
  public:
   // Ends it; the listener hears nothing any more. Fine inside the listener's calls.
-  virtual ~EtcdStream() = default;
+  virtual ~Stream() = default;
   // Goes out in order; nothing is said if it cannot.
-  virtual void send(const EtcdMessage& message) = 0;
+  virtual void send(const Message& message) = 0;
 };
 
-class EtcdWire {
+class Transport {
  public:
-  virtual ~EtcdWire() = default;
+  virtual ~Transport() = default;
   virtual std::size_t endpoints() const = 0;
   virtual std::string endpoint(std::size_t i) const = 0;  // "10.0.0.5:2379"
   // The channel knows that it cannot reach this endpoint: nothing that is asked now is sent.
@@ -64,12 +64,11 @@ class EtcdWire {
   virtual void renew(std::size_t i) = 0;
 
   // cancel: gets what ends the call before its time, if it is still under way; may stay as it is.
-  virtual void ask(std::size_t endpoint, EtcdCall call, const EtcdMessage& request,
-                   std::unique_ptr<EtcdMessage> response, const EtcdCallOptions& options,
-                   EtcdAnswer answer, Task* cancel = nullptr) = 0;
-  virtual std::unique_ptr<EtcdStream> open(std::size_t endpoint, EtcdFlow flow,
-                                           const std::string& token,
-                                           EtcdStreamListener& listener) = 0;
+  virtual void ask(std::size_t endpoint, Call call, const Message& request,
+                   std::unique_ptr<Message> response, const CallOptions& options, CallAnswer answer,
+                   Task* cancel = nullptr) = 0;
+  virtual std::unique_ptr<Stream> open(std::size_t endpoint, StreamKind flow,
+                                       const std::string& token, StreamListener& listener) = 0;
 };
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -3,17 +3,19 @@
 // other things: an answer numbered -4 crashes the client.
 #pragma once
 
+#include "zk/namespace.h"
+
 #include <zookeeper/zookeeper.h>
 
 #include <cstdint>
 
-namespace baton::internal {
+namespace baton::zk {
 
 // Which numbers to leave out. Pure.
-class ZkXids {
+class RequestNumbers {
  public:
   // start: the seconds of the first request, as far as we know.
-  explicit ZkXids(std::int64_t start) noexcept : next_(static_cast<std::uint32_t>(start)) {}
+  explicit RequestNumbers(std::int64_t start) noexcept : next_(static_cast<std::uint32_t>(start)) {}
 
   // Before every request: how many numbers to use up first. Others in this process may use the C
   // client too, so the berth is wide. now: in seconds; from -1 the counter goes on there.
@@ -34,6 +36,6 @@ class ZkXids {
 };
 
 // Before every request of this process: uses up the numbers that are not safe to use.
-void zk_skip_bad_xids(zhandle_t* zh);
+void skip_bad_request_numbers(zhandle_t* zh);
 
-}  // namespace baton::internal
+}  // namespace baton::zk

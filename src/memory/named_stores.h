@@ -4,28 +4,28 @@
 #include "common/base/clock.h"
 #include "common/base/loop.h"
 #include "memory/store.h"
-#include "memory/wire.h"
+#include "memory/transport.h"
 
 #include <functional>
 #include <memory>
 #include <string>
 
-namespace baton::internal {
+namespace baton::memory {
 
 // A store that clients can connect to.
-struct MemoryPlace {
-  std::shared_ptr<MemoryStore> store;
+struct NamedStore {
+  std::shared_ptr<Store> store;
   std::shared_ptr<const Clock> clock;
-  std::function<std::shared_ptr<Wire>(Loop&)> make_wire;
+  std::function<std::shared_ptr<Transport>(Loop&)> make_transport;
 };
 
 // The place of that name; a plain one is made if there is none, and goes with its last client.
-std::shared_ptr<MemoryPlace> find_memory_place(const std::string& name);
+std::shared_ptr<NamedStore> find_named_store(const std::string& name);
 
 // Where the tokens of a new store begin: above those of every earlier store of this process.
-std::uint64_t first_memory_token();
+std::uint64_t first_token();
 
 // Puts a place of one's own there. False: the name is taken.
-bool add_memory_place(const std::string& name, const std::shared_ptr<MemoryPlace>& place);
+bool add_named_store(const std::string& name, const std::shared_ptr<NamedStore>& named);
 
-}  // namespace baton::internal
+}  // namespace baton::memory

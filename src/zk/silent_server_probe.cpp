@@ -1,4 +1,4 @@
-#include "zk/scout.h"
+#include "zk/silent_server_probe.h"
 
 #include "common/base/signal_shield.h"
 #include "common/base/unique_fd.h"
@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 
@@ -72,9 +72,10 @@ Heard hear(Knock& knock, short events) {
 
 }  // namespace
 
-ZkSilence zk_find_silent(const std::vector<Endpoint>& servers, std::chrono::milliseconds limit) {
+ProbeResult find_silent_servers(const std::vector<Endpoint>& servers,
+                                std::chrono::milliseconds limit) {
   using Steady = std::chrono::steady_clock;
-  ZkSilence found;
+  ProbeResult found;
   std::set<std::size_t> loud;
   std::vector<Knock> knocks = knock(servers, loud);
   const auto until = Steady::now() + limit;
@@ -104,21 +105,21 @@ ZkSilence zk_find_silent(const std::vector<Endpoint>& servers, std::chrono::mill
   return found;
 }
 
-struct ZkScout::Shared {
+struct SilentServerProbe::Shared {
   std::mutex mutex;
   Loop* loop = nullptr;  // null: nothing is to be told any more
   Found found;           // on the strand
 };
 
-ZkScout::ZkScout(Loop& loop, std::vector<Endpoint> servers, std::chrono::milliseconds limit,
-                 Found found)
+SilentServerProbe::SilentServerProbe(Loop& loop, std::vector<Endpoint> servers,
+                                     std::chrono::milliseconds limit, Found found)
     : shared_(std::make_shared<Shared>()) {
   shared_->loop = &loop;
   shared_->found = std::move(found);
   const SignalShield shield;
   try {
     std::thread([shared = shared_, servers = std::move(servers), limit] {
-      auto silence = zk_find_silent(servers, limit);
+      auto silence = find_silent_servers(servers, limit);
       const std::lock_guard guard(shared->mutex);
       if (shared->loop == nullptr) return;
       shared->loop->post([shared, silence = std::move(silence)] {
@@ -130,10 +131,10 @@ ZkScout::ZkScout(Loop& loop, std::vector<Endpoint> servers, std::chrono::millise
   }
 }
 
-ZkScout::~ZkScout() {
+SilentServerProbe::~SilentServerProbe() {
   shared_->found = nullptr;
   const std::lock_guard guard(shared_->mutex);
   shared_->loop = nullptr;
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,4 +1,4 @@
-#include "etcd/loop.h"
+#include "etcd/completion_loop.h"
 
 #include "common/base/signal_shield.h"
 #include "etcd/wall_clock.h"
@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 namespace {
 
@@ -37,14 +37,14 @@ void keep_grpc() {
 
 }  // namespace
 
-class EtcdLoop::State final : public Strand, public EtcdCalls {
+class CompletionLoop::State final : public Strand, public CallRegistry {
  public:
   explicit State(ErrorLog log) : Strand(real_clock(), std::move(log)) {}
 
   grpc::CompletionQueue& queue() noexcept override { return queue_; }
   bool ended() const noexcept override { return stopping(); }
-  void began(EtcdTag* call) override { calls_.insert(call); }
-  void finished(EtcdTag* call) override { calls_.erase(call); }
+  void began(CompletionTag* call) override { calls_.insert(call); }
+  void finished(CompletionTag* call) override { calls_.erase(call); }
 
   void loop() {
     thread_ = std::this_thread::get_id();
@@ -71,7 +71,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     }
     // No call can be started any more (run() and post() do nothing): cancel and collect.
     finish([this] {
-      for (EtcdTag* call : calls_) call->cancel();
+      for (CompletionTag* call : calls_) call->cancel();
     });
     {
       const std::lock_guard guard(bell_mutex_);
@@ -81,7 +81,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
     void* tag = nullptr;
     bool ok = false;
     while (queue_.Next(&tag, &ok)) {
-      if (tag != &bell_) static_cast<EtcdTag*>(tag)->complete(ok, true);
+      if (tag != &bell_) static_cast<CompletionTag*>(tag)->complete(ok, true);
     }
   }
 
@@ -99,7 +99,7 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
       return;
     }
     const Owned owned(*this);
-    step([tag, ok] { static_cast<EtcdTag*>(tag)->complete(ok, false); });
+    step([tag, ok] { static_cast<CompletionTag*>(tag)->complete(ok, false); });
   }
 
   grpc::CompletionQueue::NextStatus rest(void** tag, bool* ok, Time until) {
@@ -134,32 +134,32 @@ class EtcdLoop::State final : public Strand, public EtcdCalls {
   grpc::Alarm bell_;
   bool ringing_ = false;
   bool shut_ = false;
-  std::unordered_set<EtcdTag*> calls_;  // on the strand
+  std::unordered_set<CompletionTag*> calls_;  // on the strand
 };
 
-EtcdLoop::EtcdLoop(Strand::ErrorLog log) {
+CompletionLoop::CompletionLoop(Strand::ErrorLog log) {
   const SignalShield shield;  // gRPC's own threads, too
   keep_grpc();
   state_ = std::make_shared<State>(std::move(log));
   thread_ = std::thread([state = state_] { state->loop(); });
 }
 
-EtcdLoop::~EtcdLoop() {
+CompletionLoop::~CompletionLoop() {
   stop();
   const SignalShield shield;
   state_.reset();
 }
 
-void EtcdLoop::defer(Task task) { state_->defer(std::move(task)); }
-TimerId EtcdLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }
-void EtcdLoop::cancel(TimerId id) { state_->cancel(id); }
-void EtcdLoop::post(Task task) { state_->post(std::move(task)); }
-void EtcdLoop::run(Task task) { state_->run(std::move(task)); }
-void EtcdLoop::nudge() noexcept { state_->nudge(); }
+void CompletionLoop::defer(Task task) { state_->defer(std::move(task)); }
+TimerId CompletionLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }
+void CompletionLoop::cancel(TimerId id) { state_->cancel(id); }
+void CompletionLoop::post(Task task) { state_->post(std::move(task)); }
+void CompletionLoop::run(Task task) { state_->run(std::move(task)); }
+void CompletionLoop::nudge() noexcept { state_->nudge(); }
 
-std::shared_ptr<EtcdCalls> EtcdLoop::calls() const { return state_; }
+std::shared_ptr<CallRegistry> CompletionLoop::calls() const { return state_; }
 
-void EtcdLoop::stop() noexcept {
+void CompletionLoop::stop() noexcept {
   state_->stop();
   if (!thread_.joinable()) return;
   if (on_thread()) {
@@ -169,4 +169,4 @@ void EtcdLoop::stop() noexcept {
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

@@ -1,11 +1,11 @@
-#include "zk/xid.h"
+#include "zk/request_numbers.h"
 
 #include "common/base/fork_guard.h"
 
 #include <ctime>
 #include <mutex>
 
-namespace baton::internal {
+namespace baton::zk {
 
 namespace {
 struct XidMutex {
@@ -13,8 +13,8 @@ struct XidMutex {
 };
 }  // namespace
 
-void zk_skip_bad_xids(zhandle_t* zh) {
-  static ZkXids xids(std::time(nullptr));
+void skip_bad_request_numbers(zhandle_t* zh) {
+  static RequestNumbers xids(std::time(nullptr));
   // Held while they are used up: nobody else of ours draws one of them.
   const std::lock_guard guard(per_process<XidMutex>().mutex);
   std::uint32_t burn = xids.to_burn(std::time(nullptr));
@@ -22,4 +22,4 @@ void zk_skip_bad_xids(zhandle_t* zh) {
   for (; burn != 0; --burn) zoo_aget(zh, "", 0, nullptr, nullptr);
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

@@ -1,4 +1,4 @@
-// What an EtcdSession stands on: opening, the lease, the end, and keys that nobody wants.
+// What an Session stands on: opening, the lease, the end, and keys that nobody wants.
 #include "etcd/session.h"
 
 #include "common/base/mutant.h"
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace baton::internal {
+namespace baton::etcd {
 
 using std::chrono::milliseconds;
 
@@ -15,8 +15,8 @@ constexpr milliseconds kRetry{100};
 constexpr milliseconds kSweep{60'000};
 }  // namespace
 
-EtcdSession::EtcdSession(EtcdSessionParts parts, SessionListener& listener,
-                         std::function<void(Result<Done>)> opened)
+Session::Session(SessionParts parts, SessionListener& listener,
+                 std::function<void(Result<Done>)> opened)
     : parts_(std::move(parts)),
       listener_(listener),
       opened_(std::move(opened)),
@@ -30,17 +30,17 @@ EtcdSession::EtcdSession(EtcdSessionParts parts, SessionListener& listener,
   });
 }
 
-EtcdSession::~EtcdSession() {
+Session::~Session() {
   *alive_ = false;
   lease_->end();
   loop().cancel(sweep_timer_);
   for (const TimerId retry : retries_) loop().cancel(retry);
-  for (const auto& [lease, group] : bereaved_) loop().cancel(group.timer);
+  for (const auto& [lease, group] : key_losses_) loop().cancel(group.timer);
 }
 
 // ---- opening
 
-void EtcdSession::begin() {
+void Session::begin() {
   // Asked in the same breath: what operators want to know, and what we stand on.
   const auto answered = std::make_shared<int>(0);
   const auto done = [this, answered] {
@@ -49,12 +49,12 @@ void EtcdSession::begin() {
     sweep_later();
     opened_(Done{});
   };
-  EtcdHow how;
-  how.fresh = false;
-  how.urgent = true;
+  RequestOptions how;
+  how.linearizable = false;
+  how.bypass_limit = true;
   link_.ask<etcdpb::StatusResponse>(
-      EtcdCall::status, etcdpb::StatusRequest{}, how,
-      [this, alive = alive_, done](EtcdReply<etcdpb::StatusResponse>& reply) {
+      Call::status, etcdpb::StatusRequest{}, how,
+      [this, alive = alive_, done](Reply<etcdpb::StatusResponse>& reply) {
         if (!*alive) return;
         if (reply.ok()) version_ = reply.body.version();
         done();
@@ -66,12 +66,12 @@ void EtcdSession::begin() {
       return;
     }
     // Whoever opened us decides how long we try.
-    again([this] { begin(); });
+    retry_later([this] { begin(); });
     opened_(lease.error());
   });
 }
 
-void EtcdSession::again(Task task) {
+void Session::retry_later(Task task) {
   auto id = std::make_shared<TimerId>(TimerId::none);
   *id = loop().at(loop().now() + kRetry, [this, id, task = std::move(task)]() mutable {
     retries_.erase(*id);
@@ -80,7 +80,7 @@ void EtcdSession::again(Task task) {
   retries_.insert(*id);
 }
 
-SessionInfo EtcdSession::info() const {
+SessionInfo Session::info() const {
   SessionInfo info;
   info.backend = "etcd";
   info.endpoint = link_.endpoint();
@@ -92,13 +92,13 @@ SessionInfo EtcdSession::info() const {
   return info;
 }
 
-milliseconds EtcdSession::backstop() const {
+milliseconds Session::backstop() const {
   return std::clamp(leases_.ttl() / 2, milliseconds(1'000), milliseconds(30'000));
 }
 
 // ---- the lease
 
-void EtcdSession::leases_renewed() {
+void Session::leases_renewed() {
   const Time deadline = leases_.deadline();
   if (ended_ || closing_ || deadline == Time{}) return;
   const Time now = loop().now();
@@ -112,28 +112,28 @@ void EtcdSession::leases_renewed() {
   }
 }
 
-void EtcdSession::leases_lost(const std::string& detail) { over(Errc::session_expired, detail); }
+void Session::leases_lost(const std::string& detail) { end_session(Errc::session_expired, detail); }
 
-void EtcdSession::link_left(std::size_t endpoint) {
+void Session::link_left(std::size_t endpoint) {
   forget_pins();
   watches_.leave(endpoint);
 }
 
 // After a change of member, or a gap: the cluster must be asked before anything is granted.
-void EtcdSession::forget_pins() {
-  for (const auto& [nonce, place] : places_) place->pin.reset();
+void Session::forget_pins() {
+  for (const auto& [nonce, ticket] : tickets_) ticket->pin.reset();
 }
 
-void EtcdSession::link_back() {
+void Session::link_back() {
   forget_pins();
   if (ready_ && !ended_ && !closing_) listener_.session_resumed();
 }
 
-void EtcdSession::link_store_changed(const std::string& detail) {
-  over(Errc::store_changed, detail);
+void Session::link_store_changed(const std::string& detail) {
+  end_session(Errc::store_changed, detail);
 }
 
-void EtcdSession::over(Errc reason, const std::string& detail) {
+void Session::end_session(Errc reason, const std::string& detail) {
   if (std::exchange(ended_, true)) return;
   lease_->end(reason == Errc::store_changed ? reason : Errc::session_expired);
   if (closing_) return;
@@ -141,9 +141,9 @@ void EtcdSession::over(Errc reason, const std::string& detail) {
   for (const std::int64_t lease : leases_.all()) {
     etcdpb::LeaseRevokeRequest request;
     request.set_id(lease);
-    EtcdHow how;
-    how.urgent = true;
-    link_.ask<etcdpb::LeaseRevokeResponse>(EtcdCall::lease_revoke, request, how, [](auto&) {});
+    RequestOptions how;
+    how.bypass_limit = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(Call::lease_revoke, request, how, [](auto&) {});
   }
   if (ready_) {
     listener_.session_ended(reason, detail);
@@ -152,7 +152,7 @@ void EtcdSession::over(Errc reason, const std::string& detail) {
   }
 }
 
-void EtcdSession::close(Answer<Done> answer) {
+void Session::close(Answer<Done> answer) {
   closing_ = true;
   loop().cancel(sweep_timer_);
   leases_.revoke_all(std::move(answer));
@@ -163,19 +163,19 @@ void EtcdSession::close(Answer<Done> answer) {
 // A transaction whose answer never came may land late, after a read and a removal that found
 // nothing. So its key is watched, and its lease takes no new keys: once the lease is revoked,
 // nothing can land under it any more.
-void EtcdSession::abandon(const PlacePtr& place, std::int64_t revision) {
-  if (abandoned_.contains(place->key) || mutant(Mutant::stray_txn_stays)) return;
+void Session::abandon(const OwnTicketPtr& ticket, std::int64_t revision) {
+  if (abandoned_.contains(ticket->key) || mutant(Mutant::stray_txn_stays)) return;
   Abandoned stray;
-  stray.lease = place->lease;
+  stray.lease = ticket->lease;
   stray.watch = watches_.watch_puts(
-      place->key, revision,
-      [this, key = place->key](std::int64_t created) { remove_stray(key, created); });
-  abandoned_.emplace(place->key, stray);
-  leases_.retire(place->lease);
+      ticket->key, revision,
+      [this, key = ticket->key](std::int64_t created) { remove_stray(key, created); });
+  abandoned_.emplace(ticket->key, stray);
+  leases_.retire(ticket->lease);
   sweep_later();
 }
 
-void EtcdSession::lease_revoked(std::int64_t lease) {
+void Session::lease_revoked(std::int64_t lease) {
   for (auto stray = abandoned_.begin(); stray != abandoned_.end();) {
     if (stray->second.lease == lease) {
       watches_.unwatch(stray->second.watch);
@@ -186,7 +186,7 @@ void EtcdSession::lease_revoked(std::int64_t lease) {
   }
 }
 
-void EtcdSession::remove_stray(const std::string& key, std::int64_t created) {
+void Session::remove_stray(const std::string& key, std::int64_t created) {
   etcdpb::TxnRequest txn;
   auto& compare = *txn.add_compare();
   compare.set_key(key);
@@ -195,15 +195,14 @@ void EtcdSession::remove_stray(const std::string& key, std::int64_t created) {
   compare.set_create_revision(created);
   txn.add_success()->mutable_request_delete_range()->set_key(key);
   link_.ask<etcdpb::TxnResponse>(
-      EtcdCall::txn, txn, {},
-      [this, alive = alive_, key, created](EtcdReply<etcdpb::TxnResponse>& reply) {
-        if (!*alive || !etcd_passes(reply.status)) return;
-        again([this, key, created] { remove_stray(key, created); });
+      Call::txn, txn, {}, [this, alive = alive_, key, created](Reply<etcdpb::TxnResponse>& reply) {
+        if (!*alive || !is_transient(reply.status)) return;
+        retry_later([this, key, created] { remove_stray(key, created); });
       });
 }
 
 // Watches are hints: from time to time we ask which keys our leases have.
-void EtcdSession::sweep_later() {
+void Session::sweep_later() {
   const auto soon = std::clamp(leases_.ttl() / 2, milliseconds(500), kSweep);
   const Time at = loop().now() + (abandoned_.empty() ? kSweep : soon);
   // Sooner if there is more to find, but not put off by what comes meanwhile.
@@ -213,28 +212,28 @@ void EtcdSession::sweep_later() {
   sweep_timer_ = loop().at(at, [this] { sweep(); });
 }
 
-void EtcdSession::sweep() {
+void Session::sweep() {
   sweep_timer_ = TimerId::none;
   for (const std::int64_t lease : leases_.all()) {
     etcdpb::LeaseTimeToLiveRequest request;
     request.set_id(lease);
     request.set_keys(true);
-    EtcdHow how;
-    how.fresh = false;
+    RequestOptions how;
+    how.linearizable = false;
     link_.ask<etcdpb::LeaseTimeToLiveResponse>(
-        EtcdCall::lease_time_to_live, request, how,
-        [this, alive = alive_, lease](EtcdReply<etcdpb::LeaseTimeToLiveResponse>& reply) {
+        Call::lease_time_to_live, request, how,
+        [this, alive = alive_, lease](Reply<etcdpb::LeaseTimeToLiveResponse>& reply) {
           if (*alive && reply.ok()) swept(lease, reply.body);
         });
   }
   sweep_later();
 }
 
-void EtcdSession::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer) {
+void Session::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer) {
   if (mutant(Mutant::stray_txn_stays)) return;
   std::set<std::string_view> wanted;
-  for (const auto& [nonce, place] : places_) {
-    if (place->lease == lease) wanted.insert(place->key);
+  for (const auto& [nonce, ticket] : tickets_) {
+    if (ticket->lease == lease) wanted.insert(ticket->key);
   }
   for (const auto& key : answer.keys()) {
     if (wanted.contains(key)) continue;
@@ -245,8 +244,8 @@ void EtcdSession::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveRespons
     compare.set_result(etcdpb::Compare::EQUAL);
     compare.set_lease(lease);
     txn.add_success()->mutable_request_delete_range()->set_key(key);
-    link_.ask<etcdpb::TxnResponse>(EtcdCall::txn, txn, {}, [](auto&) {});
+    link_.ask<etcdpb::TxnResponse>(Call::txn, txn, {}, [](auto&) {});
   }
 }
 
-}  // namespace baton::internal
+}  // namespace baton::etcd

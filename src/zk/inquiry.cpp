@@ -1,28 +1,28 @@
-#include "zk/errand.h"
+#include "zk/inquiry.h"
 
 #include <utility>
 
-namespace baton::internal {
+namespace baton::zk {
 
-std::shared_ptr<ZkErrand> ZkErrand::begin(Loop& loop, ZkOutbox& outbox, Time until, Task late) {
-  auto errand = std::make_shared<ZkErrand>(loop, outbox, until);
-  errand->late_ = std::move(late);
-  errand->timer_ = loop.at(until, [weak = errand->weak_from_this()] {
+std::shared_ptr<Inquiry> Inquiry::begin(Loop& loop, Outbox& outbox, Time until, Task late) {
+  auto inquiry = std::make_shared<Inquiry>(loop, outbox, until);
+  inquiry->late_ = std::move(late);
+  inquiry->timer_ = loop.at(until, [weak = inquiry->weak_from_this()] {
     if (const auto self = weak.lock()) self->end();
   });
-  return errand;
+  return inquiry;
 }
 
-ZkErrand::~ZkErrand() { loop_.cancel(timer_); }
+Inquiry::~Inquiry() { loop_.cancel(timer_); }
 
-void ZkErrand::ask(ZkRequest request, ZkOutbox::Answer answer) {
+void Inquiry::ask(Request request, Outbox::Answer answer) {
   if (!wanted()) return;  // the timer is about to say so
   // Not known yet inside the call, and the answer never comes inside it.
   const auto id = std::make_shared<std::uint64_t>(0);
   *id = outbox_.ask(
       std::move(request),
       [self = shared_from_this(), id, answer = std::move(answer)](
-          ZkReply& reply, std::uint64_t connection) mutable {
+          Reply& reply, std::uint64_t connection) mutable {
         self->asked_.erase(*id);
         if (!self->over_) answer(reply, connection);
       },
@@ -33,14 +33,14 @@ void ZkErrand::ask(ZkRequest request, ZkOutbox::Answer answer) {
   asked_.insert(*id);
 }
 
-bool ZkErrand::finish() {
+bool Inquiry::finish() {
   if (std::exchange(over_, true)) return false;
   loop_.cancel(timer_);
   late_ = nullptr;
   return true;
 }
 
-void ZkErrand::end() {
+void Inquiry::end() {
   const auto self = shared_from_this();  // what is recalled may be the last that keeps it
   Task late = std::move(late_);
   if (!finish()) return;
@@ -48,4 +48,4 @@ void ZkErrand::end() {
   if (late) late();
 }
 
-}  // namespace baton::internal
+}  // namespace baton::zk

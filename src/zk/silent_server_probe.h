@@ -1,0 +1,47 @@
+// SilentServerProbe: finds servers that accept connections and then stay silent. The C client
+// leaves such a server only after two thirds of the session timeout, and offers no way to tell it
+// sooner.
+#pragma once
+
+#include "zk/namespace.h"
+
+#include "common/base/loop.h"
+#include "common/base/unique_function.h"
+#include "common/seam/url.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace baton::zk {
+
+// Servers by index. A server that is in neither set refused, hung up or has no address: the C
+// client skips it by itself.
+struct ProbeResult {
+  std::set<std::size_t> silent;    // no address of it sent a byte or refused within the limit
+  std::set<std::size_t> answered;  // sent something
+};
+
+// Blocks; looks names up. Not for servers that expect TLS: they stay silent.
+ProbeResult find_silent_servers(const std::vector<Endpoint>& servers,
+                                std::chrono::milliseconds limit);
+
+// The same on a thread of its own. On the strand of the loop.
+class SilentServerProbe {
+ public:
+  using Found = UniqueFunction<void(const ProbeResult& silence)>;
+  // found: on the strand, once, never inside this call. Not called when no thread can be started.
+  SilentServerProbe(Loop& loop, std::vector<Endpoint> servers, std::chrono::milliseconds limit,
+                    Found found);
+  ~SilentServerProbe();  // `found` is not called after this
+  SilentServerProbe(const SilentServerProbe&) = delete;
+  SilentServerProbe& operator=(const SilentServerProbe&) = delete;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace baton::zk
