@@ -51,7 +51,7 @@ byte flying[CLIENTS];           /* joins under way to the store, by nonce */
 byte leaving[CLIENTS];          /* tickets being withdrawn, by nonce */
 mtype:answer answer[CLIENTS] = none;
 byte pred[CLIENTS];              /* the predecessor that was read */
-bool more[CLIENTS];              /* and there was somebody ahead of it */
+bool more[CLIENTS];              /* and there was another ticket ahead of it */
 mtype:event event[CLIENTS] = quiet; /* of the watch on the predecessor */
 bool deaf[CLIENTS];              /* no event will come */
 #if EVICTIONS > 0
@@ -71,7 +71,7 @@ byte crashes = CRASHES;
 /* ---- what is checked */
 bool exclusion = true; /* no two clients believe validly at once */
 bool no_orphan = true; /* when all is quiet, every ticket has a waiter or holder that lives */
-bool progress = true;  /* when all is quiet, nobody still waits */
+bool progress = true;  /* when all is quiet, no client still waits */
 
 hidden byte i, j, k, at; /* scratch, for steps that cannot be interrupted */
 
