@@ -1,6 +1,7 @@
 // Client: the connection of a program to a store of locks.
 #pragma once
 
+#include <baton/detail/forward.h>
 #include <baton/error.h>
 #include <baton/mutex.h>
 #include <baton/options.h>
@@ -14,12 +15,6 @@
 #include <vector>
 
 namespace baton {
-
-class EtcdChannel;  // <baton/etcd_channel.h>
-
-namespace internal {
-class ClientImpl;
-}
 
 // One place in the queue of a lock.
 struct Entry {

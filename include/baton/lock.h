@@ -2,6 +2,7 @@
 #pragma once
 
 #include <baton/detail/duration.h>
+#include <baton/detail/forward.h>
 #include <baton/error.h>
 
 #include <chrono>
@@ -13,11 +14,6 @@
 #include <system_error>
 
 namespace baton {
-
-namespace internal {
-class Hold;
-class LockMaker;
-}  // namespace internal
 
 // held -> suspect -> held | lost, and -> released. Suspect: contact with the store is overdue, but
 // the lock is still ours until the deadline.

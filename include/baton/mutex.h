@@ -2,6 +2,8 @@
 #pragma once
 
 #include <baton/detail/duration.h>
+#include <baton/detail/forward.h>
+#include <baton/detail/handler.h>
 #include <baton/error.h>
 #include <baton/lock.h>
 #include <baton/options.h>
@@ -11,66 +13,12 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 namespace baton {
-
-namespace internal {
-class MutexImpl;
-class CoAttempt;
-
-// A handler of an asynchronous acquire; may be move-only.
-class HandlerBase {
- public:
-  virtual ~HandlerBase() = default;
-  virtual void call(Result<Lock> result) = 0;
-};
-
-template <class F>
-class Handler final : public HandlerBase {
- public:
-  explicit Handler(F&& f) : f_(std::move(f)) {}
-  explicit Handler(const F& f) : f_(f) {}
-  void call(Result<Lock> result) override { std::move(f_)(std::move(result)); }
-
- private:
-  F f_;
-};
-}  // namespace internal
-
-// What co_acquire() returns: await it once.
-//
-// Destroying a coroutine that waits here cancels the acquire; a lock that was granted meanwhile is
-// released. Destroy it on the client's executor: in a handler or in another coroutine, on the
-// client's own thread or on one strand of yours. There the coroutine cannot be resumed at the same
-// time. On any other thread your program must make sure that the executor does not resume the
-// coroutine meanwhile. baton cannot do that: destroy() changes the frame before a destructor of
-// baton runs, and after resume() the frame belongs to the thread that runs it. If baton sees
-// destroy() and resume() overlap, it calls std::terminate(): the coroutine would go on in freed
-// memory. With the default executor, destruction on another thread is a warning in the log.
-// To end a wait from another thread, request stop on AcquireOptions::stop: the coroutine resumes
-// with Error(cancelled) and ends by itself.
-class BATON_API [[nodiscard]] AcquireAwaitable {
- public:
-  AcquireAwaitable(AcquireAwaitable&&) noexcept;
-  AcquireAwaitable& operator=(AcquireAwaitable&&) = delete;
-  ~AcquireAwaitable();
-
-  bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> waiter);
-  // Throws Error as acquire() does. The Lock must get a name: `co_await mutex.co_acquire();` alone
-  // releases it at once. clang warns of that; g++ 12 has no warning for it.
-  [[nodiscard]] Lock await_resume();
-
- private:
-  friend class DistributedMutex;
-  explicit AcquireAwaitable(std::shared_ptr<internal::CoAttempt> attempt) noexcept;
-  std::shared_ptr<internal::CoAttempt> attempt_;
-};
 
 // A cheap handle to one named lock: copy it freely, two handles of one name are the same lock.
 // Thread-safe. May outlive its Client; every acquire then fails with Error(closed). A moved-from
@@ -108,15 +56,11 @@ class BATON_API DistributedMutex {
   // Waits at most this long. A negative duration is one attempt, as for std::timed_mutex.
   template <class R, class P>
   bool try_lock_for(const std::chrono::duration<R, P>& d) {
-    const auto ms = internal::clamp_to_ms(d);
-    return try_lock_ms(ms.count() < 0 ? std::chrono::milliseconds(0) : ms);
+    return try_lock_ms(internal::wait_to_ms(d));
   }
   template <class C, class D>
   bool try_lock_until(const std::chrono::time_point<C, D>& t) {
-    const auto now = C::now();
-    if (t <= now) return try_lock_ms(std::chrono::milliseconds(0));
-    using Seconds = std::chrono::duration<long double>;
-    return try_lock_for(Seconds(t.time_since_epoch()) - Seconds(now.time_since_epoch()));
+    return try_lock_ms(internal::wait_until_to_ms(t));
   }
   // Never throws, never waits for the network. Without a hold of this thread: one error in the log.
   void unlock() noexcept;
@@ -171,6 +115,36 @@ class BATON_API DistributedMutex {
   void start_async(AcquireOptions options, std::unique_ptr<internal::HandlerBase> handler);
 
   std::shared_ptr<internal::MutexImpl> impl_;
+};
+
+// What co_acquire() returns: await it once.
+//
+// Destroying a coroutine that waits here cancels the acquire; a lock that was granted meanwhile is
+// released. Destroy it on the client's executor: in a handler or in another coroutine, on the
+// client's own thread or on one strand of yours. There the coroutine cannot be resumed at the same
+// time. On any other thread your program must make sure that the executor does not resume the
+// coroutine meanwhile. baton cannot do that: destroy() changes the frame before a destructor of
+// baton runs, and after resume() the frame belongs to the thread that runs it. If baton sees
+// destroy() and resume() overlap, it calls std::terminate(): the coroutine would go on in freed
+// memory. With the default executor, destruction on another thread is a warning in the log.
+// To end a wait from another thread, request stop on AcquireOptions::stop: the coroutine resumes
+// with Error(cancelled) and ends by itself.
+class BATON_API [[nodiscard]] AcquireAwaitable {
+ public:
+  AcquireAwaitable(AcquireAwaitable&&) noexcept;
+  AcquireAwaitable& operator=(AcquireAwaitable&&) = delete;
+  ~AcquireAwaitable();
+
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiter);
+  // Throws Error as acquire() does. The Lock must get a name: `co_await mutex.co_acquire();` alone
+  // releases it at once. clang warns of that; g++ 12 has no warning for it.
+  [[nodiscard]] Lock await_resume();
+
+ private:
+  friend class DistributedMutex;
+  explicit AcquireAwaitable(std::shared_ptr<internal::CoAttempt> attempt) noexcept;
+  std::shared_ptr<internal::CoAttempt> attempt_;
 };
 
 }  // namespace baton

@@ -1,4 +1,5 @@
-// CopyCheck: notices that the object around it was copied as bytes.
+// CopyCheck: notices that the object around it was copied as bytes. Internal: no program includes
+// this.
 #pragma once
 
 namespace baton::internal {
