@@ -1,4 +1,13 @@
-// baton: strongly consistent locks across processes and machines. Umbrella header.
+// baton: strongly consistent locks across processes and machines. Includes all headers that most
+// programs need.
+//
+//   auto client = baton::Client::connect("file:///var/lib/orders/locks");
+//   baton::Lock lock = client.mutex("orders/7").acquire_for(std::chrono::seconds(30));
+//   write_order(7, lock.token());   // the lock is released at the end of the scope
+//
+// Not included, because few programs need them: <baton/testing.h> (loses locks on purpose, in unit
+// tests), <baton/spdlog.h> (log lines to a spdlog logger), <baton/etcd_channel.h> (a gRPC channel
+// instead of a URL).
 #pragma once
 
 #include <baton/client.h>

@@ -1,6 +1,8 @@
-// Version of baton, and the platforms it is made for.
+// Version of baton, and a check of the platform: Linux, C++20, libstdc++, and g++ 12 or clang 14 or
+// later. On another platform the compiler stops here and says what is missing.
 #pragma once
 
+// The version of these headers.
 #define BATON_VERSION_MAJOR 0
 #define BATON_VERSION_MINOR 1
 #define BATON_VERSION_PATCH 0
@@ -30,5 +32,5 @@
 #error "baton needs libstdc++ (GNU C++ library): libc++ 14 has no std::stop_token"
 #endif
 
-// Marks what the shared library exports; everything else is hidden.
+// Marks the symbols that the shared library exports. All others are hidden.
 #define BATON_API [[gnu::visibility("default")]]
