@@ -1,6 +1,5 @@
-// Hands baton's log lines to a spdlog logger of yours:
-//   options.log = baton::to_spdlog(spdlog::default_logger());
-// The only header that names spdlog; include it where spdlog is already part of your program.
+// to_spdlog(): gives baton's log lines to a spdlog logger of the program. The only header of baton
+// that includes spdlog: include it where spdlog is already part of the program.
 #pragma once
 
 #include <baton/options.h>
@@ -14,6 +13,13 @@
 
 namespace baton {
 
+// Returns a function for ClientOptions::log that writes each line to `logger`, at the level of the
+// same name (debug, info, warn, err). The function shares the logger. The client calls it on its
+// log thread; the logger's own level and sinks decide what is written. `logger` must not be null.
+//
+//   baton::ClientOptions options;
+//   options.log = baton::to_spdlog(spdlog::default_logger());
+//   auto client = baton::Client::connect("memory:", options);
 inline std::function<void(LogLevel, std::string_view)> to_spdlog(
     std::shared_ptr<spdlog::logger> logger) {
   return [logger = std::move(logger)](LogLevel level, std::string_view text) {
