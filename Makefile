@@ -7,7 +7,7 @@ STORE ?= file
 DURATION ?= 20m
 SECONDS ?= 60
 
-.PHONY: help demo test sanitize fuzz coverage valgrind bench soak format lint install clean build-dev build-release
+.PHONY: help deps demo test sanitize fuzz coverage valgrind bench soak format lint install clean build-dev build-release
 
 help:
 	@echo 'make demo       see it work (installs what is missing, builds, plays on one machine); STORE=zk or etcd: on a server'
@@ -17,8 +17,12 @@ help:
 	@echo 'make fuzz       each fuzzer for a minute (SECONDS=60), two at a time'
 	@echo 'make bench      measure; soak: long runs (DURATION=20m STORE=zk, etcd, both or file); lint, format; install PREFIX=...; clean'
 
-build-dev:
-	@scripts/install-deps build test
+# What make demo and make test install first. DEPS: sets of scripts/install-deps.
+DEPS ?= build test
+deps:
+	@scripts/install-deps $(DEPS)
+
+build-dev: deps
 	@cmake --preset dev >build/dev.log 2>&1 || (cat build/dev.log; exit 1)
 	@cmake --build --preset dev -j $(JOBS)
 
@@ -31,15 +35,15 @@ build-dev build-release sanitize fuzz lint: | build
 build:
 	@mkdir -p build
 
-demo: | build
-	@scripts/install-deps build
+demo: DEPS = build
+demo: deps | build
 	@cmake --preset release -DBATON_BUILD_BENCH=OFF >build/demo.log 2>&1 || (cat build/demo.log; exit 1)
 	@echo 'building (about a minute; the log is build/demo.log)'
 	@cmake --build --preset release -j $(JOBS) >>build/demo.log 2>&1 || (tail -50 build/demo.log; exit 1)
 	@STORE=$(STORE) scripts/demo build/release
 
 test: build-dev
-	@ctest --test-dir build/dev --output-on-failure -j $(TEST_JOBS)
+	@ctest --preset dev -j $(TEST_JOBS)
 	@build/dev/tests/secrets/baton_secret_scan build/dev/Testing/Temporary/LastTest.log build/dev/chaos.html
 
 sanitize:
@@ -57,7 +61,7 @@ fuzz:
 	@scripts/install-deps build fuzz
 	@cmake --preset fuzz -DCMAKE_CXX_COMPILER=clang++-$$(scripts/clang-version) -DBATON_FUZZ_SECONDS=$(SECONDS) >build/fuzz.log 2>&1 || (cat build/fuzz.log; exit 1)
 	@cmake --build --preset fuzz -j $(JOBS)
-	@ctest --test-dir build/fuzz --output-on-failure -j 2 -L fuzz
+	@ctest --preset fuzz -j 2
 
 bench: build-release
 	@bench/run build/release

@@ -1,7 +1,7 @@
 # Warnings of our own code; never imposed on those who include us.
 function(baton_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
-  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(BATON_SANITIZER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 sees uninitialised values inside <regex> and <functional> when it instruments them.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
