@@ -125,6 +125,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   void forget(const OwnTicketPtr& ticket);
 
   // session_watch.cpp
+  void verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer);
   void own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler);
   void key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone);
 
@@ -158,6 +159,11 @@ class Session final : public internal::Session, private LinkListener, private Le
   void list_on(const std::shared_ptr<Listing>& listing);
   void try_evict(const std::shared_ptr<Eviction>& eviction);
   Time patience() const { return loop().now() + Nanos(parts_.patience); }
+  // Until when the caller of the question that begins now waits.
+  Time question_deadline() {
+    const Time wanted = take_wanted_until();
+    return wanted != kNever ? wanted : patience();
+  }
 
   Loop& loop() const noexcept { return *parts_.link.loop; }
   std::string prefix(const LockName& name) const;

@@ -30,7 +30,7 @@ Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
 }  // namespace
 
 void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
-  inspect_by(patience(), name, std::move(answer));
+  inspect_by(question_deadline(), name, std::move(answer));
 }
 
 void Session::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
@@ -90,8 +90,7 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
   eviction->possible = id && id->suffix != kTokenBaseName;
   eviction->key = prefix(name) + (id ? id->suffix : "");
   eviction->created = id ? id->revision : 0;
-  const Time wanted = take_wanted_until();
-  eviction->until = wanted != kNever ? wanted : patience();
+  eviction->until = question_deadline();
   eviction->answer = std::move(answer);
   try_evict(eviction);
 }
@@ -160,7 +159,7 @@ struct Session::Listing {
 };
 
 void Session::list(std::string_view wanted, Answer<std::vector<std::string>> answer) {
-  list_by(patience(), wanted, std::move(answer));
+  list_by(question_deadline(), wanted, std::move(answer));
 }
 
 void Session::list_by(Time until, std::string_view wanted,

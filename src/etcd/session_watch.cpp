@@ -112,6 +112,10 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
 }
 
 void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
+  verify_by(question_deadline(), name, nonce, std::move(answer));
+}
+
+void Session::verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
@@ -120,18 +124,19 @@ void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
     return;
   }
   const auto ticket = known->second;
-  look_at_all(ticket, static_cast<std::int64_t>(ticket->token),
-              [this, name, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
-                if (!result && transient(result.error())) {
-                  retry_later([this, name, nonce, answer = std::move(answer)]() mutable {
-                    verify(name, nonce, std::move(answer));
-                  });
-                } else if (!result) {
-                  answer(result.error());
-                } else {
-                  answer(result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
-                }
-              });
+  look_at_all(
+      ticket, static_cast<std::int64_t>(ticket->token),
+      [this, until, name, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
+        if (!result && transient(result.error()) && loop().now() < until) {
+          retry_later([this, until, name, nonce, answer = std::move(answer)]() mutable {
+            verify_by(until, name, nonce, std::move(answer));
+          });
+        } else if (!result) {
+          answer(result.error());
+        } else {
+          answer(result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
+        }
+      });
 }
 
 }  // namespace baton::etcd

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace baton::etcd {
 namespace {
@@ -204,6 +206,27 @@ TEST_F(EtcdAdminTest, EvictionIsNotSentAfterItsCallerWasTold) {
   ann.wanted_for(2s);
   EXPECT_TRUE(ann.settled(ann.evict("one"))->value());
   EXPECT_EQ(ann.keys().size(), 0u);
+}
+
+// Also verify(), which a holder asks. In a long outage every question that was ever asked would be
+// retried.
+TEST_F(EtcdAdminTest, ReadingsEndWithTheirCallers) {
+  ann.settled(ann.join(1));
+  ann.wire.fate = [](const FakeAsked& asked) {
+    return asked.call == Call::range ? refused(14, "connection reset") : FakeFate{};
+  };
+  const std::vector<std::function<void()>> questions{[&] { ann.verify(1); }, [&] { ann.inspect(); },
+                                                     [&] { ann.list(); }};
+  for (const auto& ask : questions) {
+    ann.wanted_for(1s);
+    ask();
+    ann.pass(900ms);
+    EXPECT_GE(ann.wire.count(Call::range), 2u) << "a caller that waits: retry";
+    ann.pass(1s);
+    ann.wire.take_log();
+    ann.pass(5s);
+    EXPECT_EQ(ann.wire.count(Call::range), 0u) << "its caller has left";
+  }
 }
 
 TEST_F(EtcdAdminTest, RefusalsAreTold) {
