@@ -12,6 +12,9 @@ TEST_P(Ownership, HandleWithoutTimeoutWhileTheThreadHoldsWouldDeadlock) {
   mutex.lock();
   EXPECT_EQ(error_of([&] { (void)mutex.acquire(); }), Errc::would_deadlock);
   EXPECT_EQ(error_of([&] { (void)client.mutex("a").acquire(); }), Errc::would_deadlock);
+  EXPECT_EQ(error_of([&] { (void)mutex.acquire_for(std::chrono::milliseconds::max()); }),
+            Errc::would_deadlock)
+      << "no limit, said in another way";
   std::stop_source never;
   EXPECT_EQ(error_of([&] { (void)mutex.acquire({{}, never.get_token()}); }), Errc::would_deadlock);
   const auto result = mutex.acquire_result();

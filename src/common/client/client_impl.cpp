@@ -172,7 +172,7 @@ Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& opt
                      "may be queued behind this one; use acquire_async() or co_acquire(), or set a "
                      "timeout");
   }
-  if (!options.timeout && !may_deadlock) {
+  if (untimed && !may_deadlock) {
     const auto mine = thread_hold(name);
     if (mine && mine->valid()) {
       return Error(Errc::would_deadlock, "acquire \"" + name.text() +
