@@ -123,10 +123,27 @@ TEST_F(ZkAudits, AServerThatHasLostAPartOfItsLogIsFoundAndRebuilt) {
   const auto lost = newest_log(server);
   restart(server);
   make("/after");
-  restart(server, [&] {
+  const auto data = lost.parent_path();
+  const auto remove_lost = [&] {
     ASSERT_NE(newest_log(server), lost);
     fs::remove(lost);
-  });
+  };
+  try {
+    restart(server, remove_lost);
+  } catch (const std::runtime_error& why) {
+    // Newer servers (3.9.6, not 3.9.3) compare the numbers in their log and do not start with a
+    // gap. There is nothing for an audit to find then: new data puts the server right.
+    ASSERT_NE(std::string(why.what()).find("Committed proposal cached out of order"),
+              std::string::npos)
+        << why.what();
+    fs::remove_all(data);
+    zk_->start(server);
+    zk_->wait_synced();
+    begin_writing();
+    EXPECT_FALSE(found());
+    EXPECT_EQ(test::ZkTestClient(zk_->host(server), 20s).exists("/lost"), ZOK);
+    return;
+  }
 
   test::ZkTestClient there(zk_->host(server), 20s);
   EXPECT_EQ(there.exists("/before"), ZOK);
