@@ -21,7 +21,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// gRPC does not survive a fork: its threads are gone, its locks may be locked.
+// gRPC does not survive a fork: in the child its threads do not exist, and its mutexes may be
+// locked permanently.
 std::optional<Error> refuse_after_fork() {
   static std::atomic<std::uint64_t> first{0};
   std::uint64_t none = 0;
@@ -35,7 +36,7 @@ std::optional<Error> refuse_after_fork() {
 struct Address {
   std::string where;  // for messages
   std::string root;
-  std::vector<Endpoint> hosts;  // empty: a channel of the program's own
+  std::vector<Endpoint> hosts;  // empty: the program passed its own channel
   TlsMaterial tls;
   bool secure = false;
   std::string user;
@@ -62,7 +63,7 @@ class Backend final : public internal::Backend {
     }
     const bool inside = loop_.on_thread();
     loop_.stop();
-    if (!inside) opening_.reset();  // nobody takes it any more
+    if (!inside) opening_.reset();  // nothing takes the session any more
   }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
@@ -70,12 +71,12 @@ class Backend final : public internal::Backend {
     answer_ = std::move(answer);
     trouble_.reset();
     opening_ = std::make_unique<Session>(parts(), listener, [this, number](Result<Done> opened) {
-      // Not inside the session's own call: it may be destroyed.
+      // Deferred: the session may be destroyed, and must not be inside its own call.
       loop_.defer([this, number, opened = std::move(opened)]() mutable {
         if (number == opens_) tried(std::move(opened));
       });
     });
-    // It would try for ever; whoever waits should hear why.
+    // The session would retry without end. This timeout tells the caller the reason.
     const auto patience = std::clamp(options_.connect_timeout * 4 / 5, milliseconds(1),
                                      std::max(options_.session_timeout, milliseconds(5'000)));
     loop_.cancel(timer_);
@@ -106,7 +107,8 @@ class Backend final : public internal::Backend {
   std::string silence() const { return "no server of " + address_.where + " answered"; }
 
   void tried(Result<Done> opened) {
-    // A session that is over (another cluster answered) does not try on: the next one does.
+    // A session that has ended (another cluster answered) does not retry: report the failure, so
+    // that the caller opens another session.
     const bool over = opening_ == nullptr || opening_->info().state == SessionState::closed;
     if (opened && over) opened = Error(Errc::connection_failed, "the session ended as it began");
     if (opened || over || !transient(opened.error())) {
@@ -122,18 +124,20 @@ class Backend final : public internal::Backend {
     ask_why();
   }
 
-  // gRPC does not tell what was wrong with a handshake: ask once per open, beside the loop.
+  // gRPC does not report why a TLS handshake failed. Find out once per open(), on another thread
+  // because it blocks.
   void ask_why() {
     if (!address_.secure || address_.hosts.empty() || asked_ == opens_) return;
     asked_ = opens_;
     const std::uint64_t number = opens_;
     const SignalShield shield;
-    // It may outlive us; then nobody listens.
+    // The thread may outlive this backend. Then diagnosis_->backend is null, and the result is
+    // dropped.
     std::thread([this_box = diagnosis_, host = address_.hosts.at(cluster_state_.current),
                  tls = address_.tls, number] {
       auto text = find_tls_trouble(host, tls, milliseconds(1'000));
       const std::lock_guard guard(this_box->mutex);
-      if (this_box->backend == nullptr) return;  // gone meanwhile
+      if (this_box->backend == nullptr) return;  // stopped meanwhile
       this_box->backend->loop_.post(
           [backend = this_box->backend, number, text = std::move(text)]() mutable {
             backend->diagnosed(number, text);
@@ -143,7 +147,8 @@ class Backend final : public internal::Backend {
 
   void diagnosed(std::uint64_t number, const std::string& text) {
     if (number != opens_ || !answer_ || text.empty()) return;
-    // Whoever tries on hears it in the end; certificates may be exchanged meanwhile.
+    // End this open() with the exact reason. The caller may retry: certificates can be replaced
+    // meanwhile.
     finish(Error(Errc::connection_failed,
                  "connect to " + channels_.endpoint(cluster_state_.current) + ": " + text));
   }
@@ -188,7 +193,7 @@ class Backend final : public internal::Backend {
   std::unique_ptr<Session> opening_;
 };
 
-// User and password, if there are any.
+// Copies the user and the password, if there are any, to the address.
 std::optional<Error> take_credentials(const BackendOptions& options, Address& address) {
   if (options.credentials.user.empty()) return std::nullopt;
   auto password = read_password(options.credentials);

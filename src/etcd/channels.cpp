@@ -20,7 +20,8 @@ namespace {
 
 using Stub = grpc::TemplatedGenericStub<Message, Message>;
 
-// Called by path: with generated stubs two libraries that both know etcd's services would clash.
+// Calls use the path of the method. Generated stubs would clash with another library in the same
+// program that also registers etcd's services.
 const char* path_of(Call call) {
   switch (call) {
     case Call::range:
@@ -50,7 +51,7 @@ void prepare(grpc::ClientContext& context, const std::string& token, bool requir
   if (!token.empty()) context.AddMetadata("token", token);
 }
 
-// Owns itself until its only tag has come back.
+// One unary call. The object owns itself until the completion queue has returned its only tag.
 class Unary final : public CompletionTag {
  public:
   Unary(std::shared_ptr<CallRegistry> calls, std::unique_ptr<Message> response, CallAnswer answer)
@@ -59,7 +60,7 @@ class Unary final : public CompletionTag {
   void start(const std::shared_ptr<grpc::Channel>& channel, Call call, const Message& request,
              const CallOptions& options) {
     prepare(context_, options.token, options.require_leader);
-    // Not system_clock: it jumps.
+    // Not system_clock, because it can be set back or forward.
     context_.set_deadline(gpr_time_add(
         gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(options.timeout.count(), GPR_TIMESPAN)));
     reader_ = Stub(channel).PrepareUnaryCall(&context_, path_of(call), request, &calls_->queue());
@@ -69,7 +70,8 @@ class Unary final : public CompletionTag {
   }
 
   void cancel() noexcept override { context_.TryCancel(); }
-  // On the strand, while the loop runs; nothing if the call is over.
+  // The returned task cancels the call. Run it on the strand, while the loop runs. It does nothing
+  // if the call has ended.
   Task canceller() const {
     return [here = here_] {
       const SignalShield shield;
@@ -100,12 +102,13 @@ std::unique_ptr<Message> empty_message(StreamKind flow) {
   return std::make_unique<etcdpb::LeaseKeepAliveResponse>();
 }
 
-// One read and one write at a time; kept by its own tags until the last has come back.
+// One bidirectional stream, with at most one read and one write under way. Its tags keep the object
+// alive until the completion queue has returned the last one.
 class Bidi final : public CompletionTag, public std::enable_shared_from_this<Bidi> {
  public:
   Bidi(std::shared_ptr<CallRegistry> calls, StreamKind flow, StreamListener& listener)
       : calls_(std::move(calls)), listener_(&listener), incoming_(empty_message(flow)) {}
-  // Also if it never came to its end, because the loop did.
+  // Needed if the loop ended before the stream did: on_finish() was then never called.
   ~Bidi() override { calls_->finished(this); }
   Bidi(const Bidi&) = delete;
   Bidi& operator=(const Bidi&) = delete;
@@ -123,7 +126,7 @@ class Bidi final : public CompletionTag, public std::enable_shared_from_this<Bid
     stream_->StartCall(&start_);
   }
 
-  // Of the handle.
+  // Called by StreamHandle.
   void send(const Message& message) {
     if (listener_ == nullptr || broken_ || calls_->ended()) return;
     auto copy = std::unique_ptr<Message>(message.New());
@@ -136,7 +139,7 @@ class Bidi final : public CompletionTag, public std::enable_shared_from_this<Bid
     cancel();
   }
   void cancel() noexcept override { context_.TryCancel(); }
-  void complete(bool, bool) override {}  // its operations have tags of their own
+  void complete(bool, bool) override {}  // each operation has its own tag
 
  private:
   struct Operation final : CompletionTag {
@@ -153,7 +156,7 @@ class Bidi final : public CompletionTag, public std::enable_shared_from_this<Bid
     }
     Bidi& owner;
     const Handler done;
-    std::shared_ptr<Bidi> kept;  // while it is under way
+    std::shared_ptr<Bidi> kept;  // set while the operation is under way
   };
 
   void begin(Operation& operation) {
@@ -207,7 +210,7 @@ class Bidi final : public CompletionTag, public std::enable_shared_from_this<Bid
     begin(write_);
     stream_->Write(*writing_, &write_);
   }
-  // Finish once, after the other operations are back.
+  // Calls Finish() once, after all other operations have completed. Until then it only cancels.
   void fail() {
     broken_ = true;
     if (under_way_ != 0) {
@@ -263,20 +266,22 @@ std::vector<ChannelEndpoint> make_channel_endpoints(
   std::vector<ChannelEndpoint> made;
   for (const auto& endpoint : endpoints) {
     grpc::ChannelArguments arguments;
-    // A dead peer is noticed within 13 s even if nothing is asked of it. etcd refuses pings more
-    // often than every 5 s.
+    // Keepalive pings detect a dead peer within 13 s while a call or a stream is open. etcd closes
+    // connections that ping more often than every 5 s.
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 3'000);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    // gRPC's own are 1 s to 2 minutes. The second is also how long one connect may take.
+    // gRPC's defaults are 1 s to 2 minutes. The minimum backoff is also the time limit of one
+    // attempt to connect.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2'000);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // we decide
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // nobody's http_proxy for locks
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);     // baton retries itself
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // ignore the environment variable http_proxy
     arguments.SetMaxReceiveMessageSize(32 << 20);
-    // Connections of our own: another client's burst does not stand before our heartbeat.
+    // Do not share connections with other channels of the process: their traffic would delay our
+    // heartbeats.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const bool v6 = endpoint.host.find(':') != std::string::npos;
     const std::string name =
@@ -301,14 +306,14 @@ Channels::~Channels() {
   endpoints_.clear();
 }
 
-// The strand runs on callers' threads, too, and gRPC starts threads in any of its calls when it has
-// much to do. A new thread inherits the blocked signals of the thread that starts it: so every call
-// to gRPC is made under a SignalShield.
+// Every call to gRPC is made under a SignalShield. The strand also runs on threads of the program,
+// and gRPC may start threads in any call. A new thread inherits the signal mask of the thread that
+// starts it.
 
-// gRPC's timers wait on the wall clock: when that is set back they stand still for as long, and
-// with them the pause before the next try to connect, and the end of a try. Our clock does not, and
-// a new channel connects at once. In all other times gRPC knows best: it keeps the addresses it
-// has.
+// gRPC's timers wait on the wall clock. When the wall clock is set back they stand still, so
+// neither the backoff before the next attempt to connect nor the time limit of an attempt ends. The
+// boot clock is not affected, and a new channel connects at once. At all other times the channel is
+// kept: gRPC then reconnects by itself, and keeps the addresses that it has resolved.
 void Channels::check_connecting(std::size_t i) {
   constexpr std::chrono::seconds kLongestConnect{2};
   auto& endpoint = endpoints_.at(i);
@@ -339,9 +344,10 @@ bool Channels::unreachable(std::size_t i) {
 void Channels::renew(std::size_t i) {
   const SignalShield shield;
   auto& endpoint = endpoints_.at(i);
-  // What is not connected is not a connection that is silent: connecting goes on.
+  // A channel that is not connected cannot be a silent connection: let it continue to connect.
   if (endpoint.channel->GetState(false) != GRPC_CHANNEL_READY) return;
-  // Calls on the old one keep it until they end. A local pool of subchannels: it does connect anew.
+  // Calls under way keep the old channel until they end. The new channel really opens a new
+  // connection because the subchannel pool is local.
   replace(endpoint);
 }
 

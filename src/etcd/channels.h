@@ -1,4 +1,4 @@
-// Channels: Transport over gRPC, one channel per endpoint.
+// Channels: implements Transport over gRPC, with one channel per endpoint.
 #pragma once
 
 #include "common/base/clock.h"
@@ -20,11 +20,12 @@ namespace baton::etcd {
 struct ChannelEndpoint {
   std::string name;  // for messages
   std::shared_ptr<grpc::Channel> channel;
-  std::function<std::shared_ptr<grpc::Channel>()> another;  // null: this one is not ours
-  std::optional<Time> connecting_since{};                   // none: it need not connect
+  std::function<std::shared_ptr<grpc::Channel>()>
+      another;  // creates a new channel; null: the channel belongs to the program
+  std::optional<Time> connecting_since{};  // set only while check_connecting() waits
 };
 
-// A channel of ours to each of these. Nothing is sent before it is used.
+// Creates a channel to each endpoint. A channel connects when it is first used.
 std::vector<ChannelEndpoint> make_channel_endpoints(
     const std::vector<Endpoint>& endpoints,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials);
@@ -45,8 +46,8 @@ class Channels final : public Transport {
                                StreamListener& listener) override;
 
  private:
-  // Makes a channel anew that has been trying to connect for too long because time stands still for
-  // it.
+  // Replaces a channel that has been connecting for too long because the wall clock was set back
+  // and gRPC's timers stand still.
   void check_connecting(std::size_t i);
   void replace(ChannelEndpoint& endpoint);
 

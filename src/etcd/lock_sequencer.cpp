@@ -38,7 +38,8 @@ void LockSequencer::joined(const std::string& prefix, bool served) {
 void LockSequencer::pump(const std::string& prefix) {
   const auto found = lanes_.find(prefix);
   if (found == lanes_.end() || std::exchange(found->second.pumping, true)) return;
-  // References into a map stay good whatever a turn does to other doors.
+  // A turn may add and erase lanes of other locks: references into a std::map stay valid. `pumping`
+  // prevents a nested call from erasing this lane.
   LockLane& lane = found->second;
   while (!lane.waiting.empty()) {
     const Request& next = lane.waiting.front();

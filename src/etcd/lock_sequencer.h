@@ -1,4 +1,4 @@
-// LockSequencer: the order of what one client asks of one lock.
+// LockSequencer: puts the joins, looks and removals of one client on one lock in order.
 #pragma once
 
 #include "etcd/namespace.h"
@@ -13,21 +13,22 @@
 
 namespace baton::etcd {
 
-// etcd serves the calls of one connection at the same time: two that are under way may take effect
-// in either order. Callers expect theirs: who asked first stands first, and a lock that was
-// released is not found taken. So of one lock, joins go one after the other, and whatever looks for
-// a free lock waits for the removals that went out before it. Removals wait for nobody.
+// etcd serves the requests of one connection concurrently, so two requests under way may take
+// effect in either order. Callers expect the order of their calls: the first caller gets the first
+// ticket, and a lock that was released is not reported as taken. Therefore the joins of one lock
+// are sent one after the other, and joins and peeks wait for the removals that were sent before
+// them. Removals wait for nothing.
 class LockSequencer {
  public:
-  // go: it is your turn; else: whoever went before you could not be served, and nor can you. May be
-  // called inside the call.
+  // go: true if the request may be sent now; false if an earlier join could not reach the store,
+  // and this request is rejected as well. May be called inside join() and peek().
   using Turn = UniqueFunction<void(bool go)>;
 
-  // A join: its turn ends with joined().
+  // Requests a turn for a join. The turn ends with joined().
   void join(const std::string& prefix, Turn turn) { enqueue(prefix, true, std::move(turn)); }
-  // served: false if the store could not be reached; then those who wait are turned away.
+  // served: false if the store could not be reached. Then all waiting requests are rejected.
   void joined(const std::string& prefix, bool served);
-  // A look for a free lock; there is nothing to end.
+  // Requests a turn for a read that checks whether the lock is free. Needs no call at its end.
   void peek(const std::string& prefix, Turn turn) { enqueue(prefix, false, std::move(turn)); }
 
   std::uint64_t removing(const std::string& prefix);
@@ -38,7 +39,7 @@ class LockSequencer {
  private:
   struct Request {
     bool join = false;
-    std::uint64_t after = 0;  // the newest removal that it waits for
+    std::uint64_t after = 0;  // the newest removal that this request waits for
     Turn turn;
   };
   struct LockLane {

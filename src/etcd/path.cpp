@@ -44,7 +44,7 @@ std::string range_end_of(std::string_view prefix) {
     }
     end.pop_back();
   }
-  return std::string(1, '\0');  // all that follow; braces would make it two bytes
+  return std::string(1, '\0');  // to the end of the key space; braces would make two bytes
 }
 
 std::string entry_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
@@ -88,7 +88,8 @@ std::optional<std::string> lock_of_key(std::string_view root, std::string_view k
   }
   const auto slash = key.rfind('/');
   if (slash == std::string_view::npos || slash + 1 == key.size()) return std::nullopt;
-  if (key.substr(slash + 1) == kTokenBaseName) return std::nullopt;  // of a root below ours
+  if (key.substr(slash + 1) == kTokenBaseName)
+    return std::nullopt;  // the record of a root below ours
   const std::string_view name = key.substr(0, slash);
   if (!parse_lock_name(name).has_value()) return std::nullopt;
   return std::string(name);
@@ -107,7 +108,7 @@ std::optional<EntryValue> decode_value(std::string_view value) {
   if (space == std::string_view::npos) return std::nullopt;
   const auto ms = number<std::int64_t>(value.substr(0, space));
   if (!ms || *ms < 0) return std::nullopt;
-  // As far as a system_clock reaches; whatever somebody wrote there.
+  // Any program can write this value: limit it to the range of system_clock.
   constexpr std::int64_t kLast = 9'000'000'000'000;
   EntryValue result;
   result.since =

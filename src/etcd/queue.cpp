@@ -34,7 +34,7 @@ QueueReading read_queue(const std::string& prefix, const std::string& key, std::
   for (const auto& kv : reading.kvs()) {
     older_than_mine |= kv.create_revision() < mine;
     if (kv.key() == key) {
-      // The same key, created anew, is not this ticket.
+      // The same key with another create revision is not this ticket.
       there |= kv.create_revision() == mine;
       continue;
     }
@@ -45,7 +45,8 @@ QueueReading read_queue(const std::string& prefix, const std::string& key, std::
     }
   }
   if (!there) {
-    // It may just not have been among the newest; unless the reading goes back beyond it.
+    // A truncated read may not reach back to our key. If it contains an older key, it does reach
+    // back, and our key is gone.
     result.incomplete = reading.more() && !older_than_mine;
     return result;
   }
@@ -58,12 +59,14 @@ QueueReading read_queue(const std::string& prefix, const std::string& key, std::
   if (predecessor != nullptr) {
     standing.view.omitted_ahead = ahead - 1;
     if (reading.more()) {
-      // Not counted, so at least one: that makes sure that nobody concludes "only one ahead".
+      // The hidden keys are not all entries of this lock, but at least 1 must be added: the caller
+      // must not conclude that only one ticket is ahead.
       const auto hidden =
           reading.count() > reading.kvs_size() ? reading.count() - reading.kvs_size() : 1;
       standing.view.omitted_ahead += static_cast<std::size_t>(hidden);
     }
-    // Below zero makes no sense, yet stands ahead: as a rank it would be the highest of all.
+    // A negative revision is invalid but still ahead of our ticket. Converted to an unsigned rank
+    // it would be the highest rank of all, so it becomes 0.
     standing.view.tickets.push_back(
         {static_cast<std::uint64_t>(std::max<std::int64_t>(predecessor->create_revision(), 0)),
          format_entry_id(prefix, predecessor->key(), predecessor->create_revision()),

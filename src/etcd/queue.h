@@ -1,4 +1,4 @@
-// What may be concluded from a reading of a lock's keys. Pure.
+// Computes the position of a ticket in its queue from a read of the lock's keys. Pure functions.
 #pragma once
 
 #include "etcd/namespace.h"
@@ -12,23 +12,25 @@
 
 namespace baton::etcd {
 
-// How many keys a short reading asks for: my own and sixteen ahead.
+// The number of keys that a short read requests: the ticket's own key and sixteen ahead of it.
 inline constexpr std::int64_t kShortReading = 17;
 
-// The newest keys below the prefix, not created after `newest` (0: any). keys only.
+// Requests the newest keys below the prefix that were created at revision `newest` or before (0: no
+// limit). Keys only, without values.
 etcdpb::RangeRequest short_range(const std::string& prefix, std::int64_t newest);
-// All of them.
+// Requests all keys below the prefix. Keys only, without values.
 etcdpb::RangeRequest full_range(const std::string& prefix);
 
 struct QueueReading {
-  // The reading was cut off, and does not show who is ahead: read all.
+  // The read was truncated and does not show the predecessor: the caller must read all keys.
   bool incomplete = false;
-  Standing standing;  // without my ticket in it: the ticket is gone
+  Standing standing;  // if our ticket is not in it, the ticket is gone
 };
 
-// Where the ticket `key`, created at `token`, stands. Only direct entries of the lock count; a
-// short reading that was cut off may have been filled by entries of locks below it. It proves a
-// predecessor if it shows one, because it shows the newest; it never proves that there is none.
+// Computes where the ticket `key`, created at revision `token`, stands. Only direct entries of the
+// lock count, and a truncated short read may be full of entries of locks below it. A truncated read
+// that shows a predecessor proves that this is the nearest one, because it contains the newest
+// keys. It never proves that there is no predecessor.
 QueueReading read_queue(const std::string& prefix, const std::string& key, std::uint64_t token,
                         Nonce nonce, const etcdpb::RangeResponse& reading);
 

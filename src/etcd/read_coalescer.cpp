@@ -10,7 +10,7 @@ void ReadCoalescer::read(const std::string& prefix, std::int64_t newest, Handler
   LockReads& lock = locks_[prefix];
   lock.waiting.push_back({newest, std::move(handler)});
   if (lock.busy || std::exchange(lock.called, true)) return;
-  // Those of the same step come together.
+  // Deferred: all callers of this step share one read.
   loop_.defer([this, alive = alive_, prefix] {
     if (*alive) serve(prefix);
   });
@@ -32,7 +32,7 @@ void ReadCoalescer::serve(const std::string& prefix) {
 
 void ReadCoalescer::served(const std::string& prefix, std::vector<Reader>& readers,
                            Reply<etcdpb::RangeResponse>& reply) {
-  // The next reading first: it must not depend on what the handlers of this one do.
+  // Start the next read before calling the handlers: it must not depend on what they do.
   const auto lock = locks_.find(prefix);
   lock->second.busy = false;
   if (lock->second.waiting.empty()) {

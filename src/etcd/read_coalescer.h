@@ -1,4 +1,4 @@
-// ReadCoalescer: looks of many waiters of one lock share one reading.
+// ReadCoalescer: lets the looks of many waiters of one lock share one read.
 #pragma once
 
 #include "common/base/loop.h"
@@ -21,8 +21,9 @@ class ReadCoalescer {
   ReadCoalescer(const ReadCoalescer&) = delete;
   ReadCoalescer& operator=(const ReadCoalescer&) = delete;
 
-  // The keys of a lock, read by the cluster after this call. newest: nothing that was created later
-  // is of interest, and the nearest before it will do (short_range); 0: all of them.
+  // Reads the keys of a lock; the cluster executes the read after this call. newest: the caller
+  // needs no key that was created later, and the nearest keys before it are enough (short_range);
+  // 0: the caller needs all keys. The handler may receive more keys than requested.
   void read(const std::string& prefix, std::int64_t newest, Handler handler);
 
  private:
@@ -31,7 +32,7 @@ class ReadCoalescer {
     Handler handler;
   };
   struct LockReads {    // one lock
-    bool busy = false;  // a reading is under way; who comes now gets the next
+    bool busy = false;  // a read is under way; new callers share the next one
     bool called = false;
     std::vector<Reader> waiting;
   };

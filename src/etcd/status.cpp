@@ -4,7 +4,7 @@ namespace baton::etcd {
 
 namespace {
 
-// gRPC's codes, as numbers: this file is pure.
+// gRPC's status codes. Repeated here so that this file does not depend on gRPC.
 enum Code {
   kOk = 0,
   kInvalidArgument = 3,
@@ -38,13 +38,15 @@ Status status_of(const CallResult& verdict) noexcept {
     case kPermissionDenied:
       return Status::refused;
     case kResourceExhausted:
-      // Out of space is said after a transaction was applied, too; too many requests is not.
+      // A server can report "database space exceeded" after it has applied the transaction. It
+      // reports "too many requests" only before.
       return says(verdict, "too many requests") ? Status::not_sent : Status::lost;
     case kUnavailable:
-      // Refused at the door by a server that knows it has no leader ("hasleader").
+      // A server without a leader refuses a request with "hasleader" metadata before it executes
+      // it.
       return says(verdict, "no leader") ? Status::not_sent : Status::lost;
     case kInvalidArgument:
-      // A token from before a change of users or roles.
+      // The token was issued before a change of users or roles.
       if (says(verdict, "revision of auth store is old")) return Status::token_expired;
       if (says(verdict, "user name is empty") || says(verdict, "authentication failed")) {
         return Status::refused;
@@ -56,7 +58,7 @@ Status status_of(const CallResult& verdict) noexcept {
     case kDataLoss:
       return Status::failed;
     default:
-      return Status::lost;  // cancelled, unknown, deadline, aborted, internal
+      return Status::lost;  // cancelled, unknown, deadline exceeded, aborted, internal
   }
 }
 

@@ -1,4 +1,4 @@
-// What an etcd server or gRPC answered, as far as it makes a difference to us. Pure.
+// Classifies the result of a call to etcd by what baton must do next. Pure functions.
 #pragma once
 
 #include "etcd/namespace.h"
@@ -12,14 +12,14 @@ namespace baton::etcd {
 
 enum class Status {
   ok,
-  lost,           // no answer, or none that counts: it may have happened or not
-  not_sent,       // not now, and it has not happened: no connection, no leader, too busy, no room
-  lease_gone,     // the lease that was named does not exist
-  bad_revision,   // a read at a revision that is compacted away, or not there yet
-  token_expired,  // our token is no longer good: authenticate again
-  refused,        // we may not
-  unimplemented,  // the server is too old for it
-  failed,         // anything else; it has not happened
+  lost,           // no usable response: the request may have taken effect or not
+  not_sent,       // the request had no effect: no connection, no leader, or too busy
+  lease_gone,     // the lease in the request does not exist
+  bad_revision,   // a read at a revision that is compacted, or not reached yet
+  token_expired,  // our token is not valid any more: authenticate again
+  refused,        // permission denied
+  unimplemented,  // the server is too old for this call
+  failed,         // any other error; the request had no effect
 };
 
 // gRPC's code and message.
@@ -30,12 +30,12 @@ struct CallResult {
 
 Status status_of(const CallResult& verdict) noexcept;
 
-// It passes by itself: worth another try, perhaps elsewhere.
+// The condition is temporary: the caller can retry, perhaps on another endpoint.
 inline bool is_transient(Status status) noexcept {
   return status == Status::lost || status == Status::not_sent;
 }
 
-// The error a caller gets. what: "join /app/job".
+// The error that the caller receives. what: the operation, as in "join /app/job".
 Error call_error(Status status, const CallResult& verdict, std::string_view what);
 
 }  // namespace baton::etcd

@@ -56,7 +56,7 @@ Certificate certificate_of(const std::string& pem) {
   return Certificate(PEM_read_bio_X509(bio_of(pem).get(), nullptr, nullptr, nullptr));
 }
 Key key_of(const std::string& pem) {
-  // No password is ever asked for on a terminal.
+  // Without this callback OpenSSL would prompt for a password on the terminal.
   return Key(PEM_read_bio_PrivateKey(
       bio_of(pem).get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
 }
@@ -80,7 +80,7 @@ std::optional<Error> check_pair(const TlsMaterial& tls, const TlsOptions& files)
   return std::nullopt;
 }
 
-// A socket that is connected, or none.
+// Returns a connected socket, or an invalid descriptor.
 UniqueFd connect_to(const Endpoint& endpoint, milliseconds limit) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -126,7 +126,7 @@ std::string describe(SSL* ssl, const Endpoint& endpoint) {
   if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER) {
     return "the server does not speak TLS on this port; use etcd:// for a plaintext port";
   }
-  // What etcd does on a plaintext port: it closes, without a word.
+  // On a plaintext port etcd closes the connection without an error.
   if (error == 0 || (ERR_GET_LIB(error) == ERR_LIB_SSL &&
                      ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)) {
     return "the server closed the connection in the TLS handshake: most likely it does not speak "
@@ -147,7 +147,7 @@ Result<TlsMaterial> load_tls(const StoreUrl& url, const TlsOptions& files) {
       return Error(Errc::invalid_argument,
                    "connect: TLS files are given, but etcd:// does not use TLS; write etcds://");
     }
-    const SignalShield shield;  // the first object of gRPC starts its threads
+    const SignalShield shield;  // the first gRPC object starts gRPC's threads
     tls.credentials = grpc::InsecureChannelCredentials();
     return tls;
   }
@@ -223,7 +223,8 @@ std::string find_tls_trouble(const Endpoint& endpoint, const TlsMaterial& tls, m
   if (SSL_connect(ssl.get()) != 1) {
     trouble = describe(ssl.get(), endpoint);
   } else {
-    // With TLS 1.3 a server refuses our certificate only after its own part is done.
+    // With TLS 1.3, SSL_connect() succeeds before the server checks our certificate. A refusal
+    // arrives only with the next read.
     char byte = 0;
     if (SSL_peek(ssl.get(), &byte, 1) <= 0 && ERR_peek_error() != 0) {
       const char* reason = ERR_reason_error_string(ERR_peek_error());

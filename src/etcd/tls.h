@@ -1,4 +1,4 @@
-// TLS to etcd: the files, checked before anything is sent, and a word on why a handshake failed.
+// Loads and checks the TLS files before anything is sent, and finds out why a TLS handshake failed.
 #pragma once
 
 #include "etcd/namespace.h"
@@ -23,13 +23,14 @@ struct TlsMaterial {
   std::string key;
 };
 
-// Error(invalid_argument) names the file that is wrong, never what is in it. Plain where url.tls is
-// not set.
+// Error(invalid_argument) names the invalid file, but never shows its contents. Without url.tls the
+// credentials are plaintext credentials.
 Result<TlsMaterial> load_tls(const StoreUrl& url, const TlsOptions& files);
 
-// gRPC says "handshake failed" whatever it was. Connects once more, by itself, only to find out;
-// what it finds is for a message and decides nothing. Blocks, at most this long. "": nothing was
-// wrong.
+// gRPC reports every TLS problem as "handshake failed". This function opens a separate connection
+// to find the cause. The result is only for a message; no decision depends on it. Blocks for at
+// most `limit` in each network operation, plus the time of name resolution. Returns "" if it found
+// no problem.
 std::string find_tls_trouble(const Endpoint& endpoint, const TlsMaterial& tls,
                              std::chrono::milliseconds limit);
 

@@ -1,4 +1,4 @@
-// The record of the token base: a key without a lease, right below the root.
+// Reads and writes the token base record: a key without a lease, directly below the root.
 #include "common/seam/token_base.h"
 #include "etcd/path.h"
 #include "etcd/session.h"
@@ -46,7 +46,7 @@ void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::ui
             }
             const std::string key = token_base_key(parts_.root);
             etcdpb::TxnRequest txn;
-            auto& compare = *txn.add_compare();  // the first one wins
+            auto& compare = *txn.add_compare();  // the first client to write the record wins
             compare.set_key(key);
             compare.set_target(etcdpb::Compare::CREATE);
             compare.set_result(etcdpb::Compare::EQUAL);
@@ -60,8 +60,9 @@ void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::ui
                  answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
                   if (!*alive) return;
                   if (reply.ok()) {
-                    settle_token_base_by(until, wanted,
-                                         std::move(answer));  // the store says whose it is
+                    settle_token_base_by(
+                        until, wanted,
+                        std::move(answer));  // read back which client's value was stored
                   } else if (is_transient(reply.status) && loop().now() < until) {
                     retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base_by(until, wanted, std::move(answer));

@@ -1,5 +1,6 @@
-// Transport: one channel to each endpoint, to ask and to stream on. The real one is Channels,
-// over gRPC; tests have others. Everything happens on the strand of the client's Loop.
+// Transport: sends one request, or opens one stream, to a given endpoint. Channels implements it
+// over gRPC; tests have other implementations. All calls and callbacks run on the strand of the
+// client's Loop.
 #pragma once
 
 #include "common/base/unique_function.h"
@@ -29,27 +30,27 @@ enum class StreamKind { watch, keep_alive };
 
 struct CallOptions {
   std::chrono::milliseconds timeout{};
-  std::string token;           // of authenticate; empty: none
-  bool require_leader = true;  // a member without a leader refuses at once
+  std::string token;           // from Call::authenticate; empty: none
+  bool require_leader = true;  // a member without a leader refuses the call at once
 };
 
-// Once, never inside the call, unless the wire is destroyed first.
+// Called once, and never inside ask(). Not called if the transport is destroyed first.
 using CallAnswer = UniqueFunction<void(const CallResult&, Message& response)>;
 
-// Never called inside a call to the stream or the wire.
+// Its functions are never called inside a call to the stream or the transport.
 class StreamListener {
  public:
   virtual ~StreamListener() = default;
   virtual void stream_message(const Message& message) = 0;
-  // For good; nothing comes after it.
+  // The stream has ended. No further call to the listener follows.
   virtual void stream_ended(const CallResult& why) = 0;
 };
 
 class Stream {
  public:
-  // Ends it; the listener hears nothing any more. Fine inside the listener's calls.
+  // Ends the stream; the listener is not called any more. Allowed inside the listener's functions.
   virtual ~Stream() = default;
-  // Goes out in order; nothing is said if it cannot.
+  // Sends messages in the order of the calls. A failure is not reported here.
   virtual void send(const Message& message) = 0;
 };
 
@@ -58,12 +59,13 @@ class Transport {
   virtual ~Transport() = default;
   virtual std::size_t endpoints() const = 0;
   virtual std::string endpoint(std::size_t i) const = 0;  // "10.0.0.5:2379"
-  // The channel knows that it cannot reach this endpoint: nothing that is asked now is sent.
+  // True if the channel knows that it cannot reach this endpoint: a request made now is not sent.
   virtual bool unreachable(std::size_t i) = 0;
-  // What is asked from now on goes over another connection: this one is silent.
+  // Replaces the connection, which is silent: later requests use a new one.
   virtual void renew(std::size_t i) = 0;
 
-  // cancel: gets what ends the call before its time, if it is still under way; may stay as it is.
+  // cancel: if not null, receives a task that cancels the call while it is under way. An
+  // implementation may leave it unset.
   virtual void ask(std::size_t endpoint, Call call, const Message& request,
                    std::unique_ptr<Message> response, const CallOptions& options, CallAnswer answer,
                    Task* cancel = nullptr) = 0;

@@ -8,8 +8,9 @@ bool wall_clock_was_set_back() noexcept {
   static std::mutex mutex;
   static WallClock clock;
   const std::lock_guard guard(mutex);
-  // In this order: a pause between the two looks like a small step back, and is over with the next
-  // question.
+  // The wall clock is read first. A pause between the two reads then looks like a small step back,
+  // and the next call corrects it. In the other order the pause would raise the greatest offset,
+  // and later calls would report a step back.
   const auto wall = std::chrono::system_clock::now();
   return clock.set_back(wall, BootClock::now());
 }

@@ -1,4 +1,4 @@
-// Whether the wall clock was set back, and gRPC's timers stand still for it.
+// WallClock: detects that the wall clock was set back, which stops gRPC's timers.
 #pragma once
 
 #include "etcd/namespace.h"
@@ -11,14 +11,14 @@
 
 namespace baton::etcd {
 
-// gRPC 1.51 sleeps until a time of the wall clock. Set back by an hour, its one thread for timers
-// sleeps an hour longer, and with it every timer of the process, those that are made later
-// included.
+// gRPC 1.51 sleeps until a time of the wall clock. If the wall clock is set back by an hour, gRPC's
+// only timer thread sleeps an hour longer. Every gRPC timer of the process is then late, including
+// timers that are created afterwards.
 class WallClock {
  public:
-  // Both clocks, read together, now and then. True: the wall clock was set back, less long ago than
-  // by how much. What is less than a second is not worth it: clocks are put right in small steps
-  // all the time.
+  // Call it repeatedly, with both clocks read at the same moment. True while the wall clock was set
+  // back and less time has passed since then than the size of the step. Steps of less than a second
+  // are ignored, because time synchronization makes small corrections all the time.
   bool set_back(std::chrono::system_clock::time_point wall, Time boot) {
     const Nanos ahead = wall.time_since_epoch() - boot.time_since_epoch();
     if (!highest_ || ahead > *highest_ - std::chrono::seconds(1)) {
@@ -34,12 +34,12 @@ class WallClock {
   }
 
  private:
-  std::optional<Nanos> highest_;  // how far the wall clock was ahead of ours
-  std::optional<Time> since_;     // when it was seen to be set back
+  std::optional<Nanos> highest_;  // the greatest offset of the wall clock from the boot clock
+  std::optional<Time> since_;     // when the step back was first seen
 };
 
-// The same for this process, now. From any thread. Best asked often: what was set and set back
-// between two questions is not seen.
+// Calls set_back() with the current clocks of this process. Thread-safe. Call it often: a step back
+// and forth between two calls is not seen.
 bool wall_clock_was_set_back() noexcept;
 
 }  // namespace baton::etcd
