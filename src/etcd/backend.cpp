@@ -71,7 +71,7 @@ class Backend final : public internal::Backend {
     answer_ = std::move(answer);
     trouble_.reset();
     opening_ = std::make_unique<Session>(parts(), listener, [this, number](Result<Done> opened) {
-      // Deferred: the session may be destroyed, and must not be inside its own call.
+      // Deferred: tried() may destroy the session, which must not happen inside its own call.
       loop_.defer([this, number, opened = std::move(opened)]() mutable {
         if (number == opens_) tried(std::move(opened));
       });

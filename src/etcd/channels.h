@@ -20,8 +20,7 @@ namespace baton::etcd {
 struct ChannelEndpoint {
   std::string name;  // for messages
   std::shared_ptr<grpc::Channel> channel;
-  std::function<std::shared_ptr<grpc::Channel>()>
-      another;  // creates a new channel; null: the channel belongs to the program
+  std::function<std::shared_ptr<grpc::Channel>()> another;  // null: the program's channel
   std::optional<Time> connecting_since{};  // set only while check_connecting() waits
 };
 

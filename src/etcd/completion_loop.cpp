@@ -17,16 +17,17 @@ namespace baton::etcd {
 
 namespace {
 
-// gRPC counts on a clock that stands still while the machine sleeps; ours does not. So the thread
-// never sleeps longer than this, and then asks our clock again.
+// gRPC's clock stands still while the machine is suspended; baton's clock does not. So the thread
+// never sleeps longer than this before it reads baton's clock again.
 constexpr std::chrono::seconds kLongestSleep{1};
 constexpr int kBatch = 64;
-// Of several threads that wait for gRPC one waits for the network, the others sleep by the wall
-// clock, and when that is set back they sleep for so much longer. After this they are woken.
+// Of several threads that wait in gRPC, one waits for the network, and the others sleep until a
+// time of the wall clock. If the wall clock is set back, they oversleep by the size of the step.
+// nudge() wakes this loop's thread when it has overslept by this long.
 constexpr std::chrono::milliseconds kOverslept{100};
 
-// gRPC's threads end with its last user, and starting them anew is expensive and, in this version,
-// not free of races: one reference stays for the life of the process.
+// gRPC ends its threads when its last user is gone. Starting them again is expensive and, in gRPC
+// 1.51, has races. So baton keeps one reference for the life of the process.
 void keep_grpc() {
   static const bool kept = [] {
     grpc_init();
@@ -56,7 +57,7 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
       const Turn turn(*this);
       if (status == grpc::CompletionQueue::GOT_EVENT) {
         got(tag, ok);
-        // Whatever else is there: answers come in bunches.
+        // Take further completions that are ready: responses often arrive together.
         for (int n = 1; n < kBatch; ++n) {
           if (queue_.AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC)) !=
               grpc::CompletionQueue::GOT_EVENT) {
@@ -69,7 +70,8 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
       work();
       until = armed();
     }
-    // No call can be started any more (run() and post() do nothing): cancel and collect.
+    // No call can be started any more, because run() and post() do nothing now. Cancel the calls
+    // under way, and wait for their tags.
     finish([this] {
       for (CompletionTag* call : calls_) call->cancel();
     });
@@ -86,7 +88,7 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
   }
 
   void nudge() noexcept {
-    wall_clock_was_set_back();  // who is idle does not ask otherwise
+    wall_clock_was_set_back();  // an idle client makes no other call that checks this
     const Time until = asleep_until_.load();
     if (until != kNever && real_clock().now() > until + kOverslept) ring();
   }
@@ -118,13 +120,13 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
     const std::lock_guard guard(bell_mutex_);
     if (shut_ || ringing_) return;
     ringing_ = true;
-    const SignalShield shield;  // on any thread, and gRPC may start others
-    // An alarm may be set again once its tag has come back.
+    const SignalShield shield;  // runs on any thread, and gRPC may start threads
+    // The alarm may only be set again after its tag was returned; `ringing_` ensures this.
     bell_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), &bell_);
   }
 
   void arm(Time) noexcept override {
-    if (thread_.load() != std::this_thread::get_id()) ring();  // it asks before it sleeps
+    if (thread_.load() != std::this_thread::get_id()) ring();  // it checks before it sleeps
   }
 
   grpc::CompletionQueue queue_;
@@ -134,11 +136,11 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
   grpc::Alarm bell_;
   bool ringing_ = false;
   bool shut_ = false;
-  std::unordered_set<CompletionTag*> calls_;  // on the strand
+  std::unordered_set<CompletionTag*> calls_;  // use on the strand
 };
 
 CompletionLoop::CompletionLoop(Strand::ErrorLog log) {
-  const SignalShield shield;  // gRPC's own threads, too
+  const SignalShield shield;  // also covers the threads that gRPC starts
   keep_grpc();
   state_ = std::make_shared<State>(std::move(log));
   thread_ = std::thread([state = state_] { state->loop(); });
@@ -163,7 +165,7 @@ void CompletionLoop::stop() noexcept {
   state_->stop();
   if (!thread_.joinable()) return;
   if (on_thread()) {
-    thread_.detach();  // its State lives on in the thread
+    thread_.detach();  // the thread keeps its State alive
   } else {
     thread_.join();
   }

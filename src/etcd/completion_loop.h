@@ -14,31 +14,32 @@
 
 namespace baton::etcd {
 
-// What the completion queue gives back. Lives until complete() was called for each operation that
-// was started with it.
+// A tag that the completion queue returns. It must live until complete() was called for each
+// operation that was started with it.
 class CompletionTag {
  public:
   virtual ~CompletionTag() = default;
-  // On the strand. over: the loop has ended; nobody is to be told any more.
+  // Called on the strand. over: the loop has ended, so call no listener.
   virtual void complete(bool ok, bool over) = 0;
-  // Asks a call that is under way to end. On the strand.
+  // Cancels a call that is under way. Called on the strand.
   virtual void cancel() noexcept {}
 };
 
-// The calls of one loop. On the strand. Calls keep it: it outlives the loop.
+// The registry of the calls of one loop. Use it on the strand. Calls share its ownership, so it
+// outlives the loop.
 class CallRegistry {
  public:
   virtual ~CallRegistry() = default;
   virtual grpc::CompletionQueue& queue() noexcept = 0;
   virtual bool ended() const noexcept = 0;  // no call may be started any more
-  // Who is to be cancelled when the loop ends.
+  // Adds and removes a call that must be cancelled when the loop ends.
   virtual void began(CompletionTag* call) = 0;
   virtual void finished(CompletionTag* call) = 0;
 };
 
-// One thread, one completion queue: gRPC makes progress only while somebody polls, and its own
-// threads for callbacks sleep up to 100 ms (gRPC 1.51). Steps may run on calling threads, as on any
-// Strand: they may start calls, which are completed on the loop's thread.
+// The loop has one thread and one completion queue. gRPC makes progress only while a thread polls,
+// and gRPC's own callback threads sleep for up to 100 ms (gRPC 1.51). Steps may run on calling
+// threads, as on any Strand. They may start calls; the loop's thread completes them.
 class CompletionLoop final : public Loop {
  public:
   explicit CompletionLoop(Strand::ErrorLog log);
@@ -55,8 +56,9 @@ class CompletionLoop final : public Loop {
 
   std::shared_ptr<CallRegistry> calls() const;
 
-  // Ends the thread; cancels and collects what is under way. Idempotent. On the loop's own thread
-  // it only asks: the thread ends after the current step, and keeps what it needs alive.
+  // Cancels the calls under way, waits for their completion, and ends the thread. Idempotent. On
+  // the loop's own thread it does not wait: the thread ends after the current step, and keeps the
+  // state that it needs alive.
   void stop() noexcept;
   bool on_thread() const noexcept { return thread_.get_id() == std::this_thread::get_id(); }
 

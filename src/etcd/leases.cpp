@@ -1,4 +1,4 @@
-// Granting and ending leases; leases_beats.cpp has the keepalives.
+// Leases: grants and revokes leases. leases_beats.cpp sends the keepalives.
 #include "etcd/leases.h"
 
 #include <algorithm>
@@ -52,9 +52,9 @@ void Leases::with_room(Answer<std::int64_t> answer) {
   if (!soon) grant();
 }
 
-// The first key of a lease makes the lease's deadline count for the session. LossThread looks at
-// deadlines only every 500 ms: one that is suddenly near would be announced late. So a lease
-// without keys whose time is half over is renewed before it gets a key.
+// The deadline of a lease counts for the session from its first key on. LossThread checks deadlines
+// only every 500 ms, so it would report the loss late if the deadline were suddenly near. Therefore
+// a lease without keys is renewed before it gets a key if less than half of its TTL is left.
 void Leases::renew_unused() {
   const bool others = std::any_of(leases_.begin(), leases_.end(),
                                   [](const auto& lease) { return lease.second.keys != 0; });
@@ -86,13 +86,13 @@ void Leases::grant() {
 void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
   granting_ = false;
   if (!reply.ok() || reply.body.ttl() <= 0 || reply.body.id() == 0) {
-    // One that was granted although no answer came has no keys, and runs out.
+    // If the server granted a lease but the response was lost, that lease has no keys and expires.
     fail_waiting(reply.ok() ? Error(Errc::store_error, "grant a lease: the answer has none")
                             : reply.error("grant a lease"));
     return;
   }
   if (closing_) {
-    // Asked for before the end: nobody wants it any more.
+    // The lease was requested before close, and is not needed any more.
     fail_waiting(Error(Errc::closed, "the client is being closed"));
     etcdpb::LeaseRevokeRequest request;
     request.set_id(reply.body.id());
@@ -121,7 +121,7 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
   }
 }
 
-// Each takes a key; more than have room ask for another lease.
+// Each caller adds a key. Callers for which the leases have no room request another lease.
 void Leases::serve_waiting() {
   for (auto& answer : std::exchange(waiting_, {})) with_room(std::move(answer));
 }
@@ -133,7 +133,7 @@ void Leases::fail_waiting(const Error& error) {
 void Leases::key_added(std::int64_t lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end()) return;
-  // Its deadline counts from now on, before anything is granted under it.
+  // The deadline of this lease counts from now on, before a lock is granted under it.
   if (++found->second.keys == 1) listener_.leases_renewed();
 }
 
@@ -151,7 +151,7 @@ void Leases::retire(std::int64_t id) {
   if (found->second.keys == 0) revoke(id);
   const bool active = std::any_of(leases_.begin(), leases_.end(),
                                   [](const auto& lease) { return !lease.second.retired; });
-  if (!active) grant();  // the next join need not wait for it
+  if (!active) grant();  // so that the next join does not wait for a lease
 }
 
 void Leases::revoke(std::int64_t id) {
@@ -166,7 +166,7 @@ void Leases::revoke(std::int64_t id) {
         const auto lease = leases_.find(id);
         if (lease == leases_.end()) return;
         lease->second.revoking = false;
-        // Otherwise tried again with the next beat.
+        // Otherwise the next beat retries.
         if (reply.ok() || reply.status == Status::lease_gone) forget(id);
       });
 }
@@ -212,7 +212,8 @@ void Leases::revoke_all(Answer<Done> answer) {
     return;
   }
   const auto ids = all();
-  // Tried again, elsewhere, as long as the caller waits: what is revoked frees its keys at once.
+  // Retry transient failures while the caller waits: revoking a lease deletes its keys at once, and
+  // other clients need not wait until it expires.
   const auto again = std::make_shared<std::function<void(std::int64_t)>>();
   *again = [this, alive = alive_, goodbye, weak = std::weak_ptr(again)](std::int64_t id) {
     if (!*alive) return;
@@ -234,11 +235,11 @@ void Leases::revoke_all(Answer<Done> answer) {
   for (const std::int64_t id : ids) (*again)(id);
 }
 
-// ---- until when
+// ---- deadline
 
 Time Leases::deadline() const {
-  // One without keys counts only where there is no other: a grant that took long must not end the
-  // holds of another lease.
+  // A lease without keys counts only if no lease has keys: a slow grant of a new lease must not end
+  // holds under another lease.
   Time with_keys = kNever;
   Time any = kNever;
   for (const auto& [id, lease] : leases_) {

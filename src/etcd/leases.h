@@ -1,4 +1,5 @@
-// Leases: the leases of one session, and the keepalives that carry its deadline.
+// Leases: grants, renews and revokes the leases of one session, and computes the session's
+// deadline.
 #pragma once
 
 #include "common/base/clock.h"
@@ -20,18 +21,18 @@
 
 namespace baton::etcd {
 
-// Told on the strand, never inside a call to the leases (but for the first key of a lease).
+// Called on the strand, and never inside a call to Leases, with one exception: key_added() calls
+// leases_renewed() for the first key of a lease.
 class LeasesListener {
  public:
   virtual ~LeasesListener() = default;
-  virtual void leases_renewed() = 0;                        // deadline() has moved
-  virtual void leases_lost(const std::string& detail) = 0;  // one of them is over: all is
-  virtual void lease_revoked(std::int64_t lease) = 0;       // one that was retired, by us
+  virtual void leases_renewed() = 0;                        // deadline() has changed
+  virtual void leases_lost(const std::string& detail) = 0;  // a lease ended: the session is over
+  virtual void lease_revoked(std::int64_t lease) = 0;       // a retired lease was revoked
 };
 
-// A few leases, so that none has too many keys: what a put costs a server grows with the keys of
-// its lease. All are kept alive together, and the session lives as long as the first of them to
-// end.
+// A session uses several leases because the cost of a put on the server grows with the number of
+// keys of its lease. All leases are renewed together. The session ends when the first lease ends.
 class Leases final : private StreamListener {
  public:
   static constexpr std::size_t kMostKeys = 1000;
@@ -40,19 +41,23 @@ class Leases final : private StreamListener {
   Leases(Loop& loop, Link& link, std::chrono::milliseconds wanted, LeasesListener& listener);
   ~Leases() override;
 
-  // A lease with room, granted first if there is none. Answers inside the call if it is there.
+  // Answers with a lease that has room for a key. Requests a new lease if there is none; otherwise
+  // answers inside the call.
   void with_room(Answer<std::int64_t> answer);
   void key_added(std::int64_t lease);
   void key_gone(std::int64_t lease);
-  // No new keys: a transaction that was given up may still land under it. Revoked once its last key
-  // is gone; then nothing can land any more.
+  // Adds no further keys to this lease, because an abandoned transaction may still put a key under
+  // it. The lease is revoked when its last key is gone. After that no transaction can put a key
+  // under it.
   void retire(std::int64_t lease);
-  // Revokes all. Done: the store has forgotten them.
+  // Revokes all leases. Done: the store has ended them, or has refused the revocation with an error
+  // that is not transient.
   void revoke_all(Answer<Done> answer);
 
   std::vector<std::int64_t> all() const;
-  std::chrono::milliseconds ttl() const noexcept { return ttl_; }  // as granted
-  // Of all leases that are used, the earliest. The epoch: there is none.
+  std::chrono::milliseconds ttl() const noexcept { return ttl_; }  // as the server granted it
+  // The earliest deadline of all leases with keys; if no lease has keys, of all leases. Time{} if
+  // there is no lease.
   Time deadline() const;
   Time suspect_at() const noexcept;
 
@@ -60,15 +65,15 @@ class Leases final : private StreamListener {
   struct Lease {
     std::chrono::milliseconds ttl{};
     Time deadline{};
-    Time sent{};  // of the keepalive that is not answered yet
+    Time sent{};  // when the unanswered keepalive was sent
     bool waiting = false;
-    // Half of its time is over, since it was asked for or renewed, and it has no keys: it gets none
-    // before a keepalive was answered.
+    // The lease has no keys, and less than half of its TTL is left. It gets no key until a
+    // keepalive is answered.
     bool stale = false;
     std::size_t keys = 0;
     bool retired = false;
     bool revoking = false;
-    // Nobody misses it: that it is over is as it should be.
+    // The session does not need this lease: its end is not a loss.
     bool unwanted() const noexcept { return revoking || (retired && keys == 0); }
   };
 
@@ -81,13 +86,13 @@ class Leases final : private StreamListener {
   void stream_message(const Message& message) override;
   void stream_ended(const CallResult& why) override;
   enum class Token { required, optional };
-  void beat(Token token = Token::required);  // a keepalive for each, on a stream with a token
+  void beat(Token token = Token::required);  // sends a keepalive for each lease
   void await_token();
   void drop_stream();
   void renew(std::int64_t id);
   void serve_waiting();
-  void beat_late();     // not all were answered in time
-  void beat_settled();  // unless somebody still waits: the next one in due time
+  void beat_late();     // a keepalive was not answered in time
+  void beat_settled();  // if all keepalives are answered, schedules the next beat
   void forget(std::int64_t id);
   void reopen_soon();
   void schedule();
@@ -104,14 +109,14 @@ class Leases final : private StreamListener {
   std::vector<Answer<std::int64_t>> waiting_;
   std::unique_ptr<Stream> stream_;
   std::size_t endpoint_ = 0;
-  std::string token_;  // that the stream was opened with
+  std::string token_;  // the token with which the stream was opened
   int failures_ = 0;
-  int refusals_ = 0;  // because of the token, or of permissions; since a keepalive was answered
-  Time last_sent_{};  // of the newest keepalive that was answered
+  int refusals_ = 0;  // for authentication or permission, since the last answer
+  Time last_sent_{};  // when the newest answered keepalive was sent
   TimerId beat_timer_ = TimerId::none;
   TimerId late_timer_ = TimerId::none;
   Time late_at_{};
-  TimerId token_timer_ = TimerId::none;  // a beat waits for a token, at most until then
+  TimerId token_timer_ = TimerId::none;  // limits how long a beat waits for a token
   std::minstd_rand random_{jitter_seed()};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

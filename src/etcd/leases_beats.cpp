@@ -1,4 +1,4 @@
-// The keepalives of Leases, and the stream that carries them.
+// Leases: sends the keepalives, and manages the stream for them.
 #include "etcd/leases.h"
 
 #include "common/base/mutant.h"
@@ -21,14 +21,14 @@ void Leases::beat(Token token) {
   drop_idle();
   if (std::none_of(leases_.begin(), leases_.end(),
                    [](const auto& l) { return !l.second.retired; })) {
-    grant();  // the next join need not wait for it
+    grant();  // so that the next join does not wait for a lease
   }
   if (std::all_of(leases_.begin(), leases_.end(),
                   [](const auto& l) { return l.second.unwanted(); })) {
     beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
     return;
   }
-  // The stream's token has run out, or will soon: other calls have got a newer one.
+  // The link has a newer token, so the token of this stream has expired or will expire soon.
   if (stream_ != nullptr && !link_.token().empty() && link_.token() != token_) drop_stream();
   if (stream_ == nullptr && token == Token::required && link_.lacks_token()) {
     await_token();
@@ -40,7 +40,8 @@ void Leases::beat(Token token) {
     token_ = link_.token();
     stream_ = link_.open(endpoint_, StreamKind::keep_alive, *this);
   }
-  // Before the first byte is written. Each lease has one under way at most.
+  // Read the clock before the first byte is written: deadlines count from this time. Each lease has
+  // at most one keepalive under way.
   const Time now = loop_.now();
   for (auto& [id, lease] : leases_) {
     if (lease.unwanted() || std::exchange(lease.waiting, true)) continue;
@@ -54,9 +55,9 @@ void Leases::beat(Token token) {
   late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
 }
 
-// Newer servers refuse keepalives on a stream that was opened without a token, or with one that has
-// run out; older ones do not look at it. So a beat waits for a token, but only for a short time:
-// whatever becomes of the authentication, enough tries fit before the deadline.
+// Newer servers refuse keepalives on a stream that was opened without a token or with an expired
+// token; older servers ignore the token. So a beat waits for a token, but only for TTL/12: even if
+// the authentication fails, several beats fit before the deadline.
 void Leases::await_token() {
   if (token_timer_ != TimerId::none) return;
   token_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 12, [this] {
@@ -64,20 +65,20 @@ void Leases::await_token() {
     beat(Token::optional);
   });
   link_.with_token([this, alive = alive_] {
-    // Also if there is none: the server tells why, if it needs one.
+    // Called even if no token was obtained: a server that needs one reports the reason.
     if (!*alive || token_timer_ == TimerId::none) return;
     loop_.cancel(std::exchange(token_timer_, TimerId::none));
     beat(Token::optional);
   });
 }
 
-// Answers that are still on their way on it are not heard any more.
+// Closes the stream. Answers still under way on it are lost, so no lease waits for one.
 void Leases::drop_stream() {
   stream_.reset();
   for (auto& [id, lease] : leases_) lease.waiting = false;
 }
 
-// One alone, before its turn.
+// Sends a keepalive for one lease, before the next beat.
 void Leases::renew(std::int64_t id) {
   if (stream_ == nullptr) {
     beat();
@@ -104,7 +105,7 @@ void Leases::beat_settled() {
 
 void Leases::stream_message(const Message& message) {
   const auto& answer = static_cast<const etcdpb::LeaseKeepAliveResponse&>(message);
-  // Another cluster does not know our leases, which says nothing about them.
+  // Ignore answers of another cluster: it does not know our leases.
   if (!link_.heard(endpoint_, answer.header())) return;
   const auto found = leases_.find(answer.id());
   if (found == leases_.end() || !found->second.waiting) return;
@@ -121,13 +122,14 @@ void Leases::stream_message(const Message& message) {
     listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
     return;
   }
-  // From when it was sent, never from when it was answered; and never more than was granted.
+  // The deadline counts from the time of sending, never from the time of the answer, and the TTL is
+  // never more than was granted.
   const auto ttl = std::min<milliseconds>(
       lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
   const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : lease.sent;
   lease.deadline = lease_deadline(from, ttl);
   const bool usable = std::exchange(lease.stale, false);
-  if (!usable) last_sent_ = std::max(last_sent_, lease.sent);  // it alone: the others' turn comes
+  if (!usable) last_sent_ = std::max(last_sent_, lease.sent);  // else the others are still due
   beat_settled();
   const auto alive = alive_;
   listener_.leases_renewed();
@@ -137,17 +139,17 @@ void Leases::stream_message(const Message& message) {
 void Leases::beat_late() {
   late_timer_ = TimerId::none;
   if (loop_.now() > late_at_ + Nanos(ttl_) / 6) {
-    // This loop is late itself: answers may have arrived that it has not read yet.
+    // This loop itself is late, and may not have read answers that have already arrived.
     late_at_ = loop_.now();
     late_timer_ = loop_.at(late_at_ + milliseconds(20), [this] { beat_late(); });
     return;
   }
-  Time asked = kNever;  // the first of those that are not answered
+  Time asked = kNever;  // when the oldest unanswered keepalive was sent
   for (const auto& [id, lease] : leases_) {
     if (lease.waiting) asked = std::min(asked, lease.sent);
   }
   if (asked != kNever && asked + Nanos(ttl_) / 6 > loop_.now()) {
-    // One alone was asked later than the others, which have answered.
+    // The remaining unanswered keepalives were sent later, by renew().
     late_at_ = asked + Nanos(ttl_) / 6;
     late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
     return;
@@ -168,8 +170,8 @@ void Leases::stream_ended(const CallResult& why) {
     reopen_soon();
     return;
   }
-  // Most likely the token has run out. Permission that is still denied with a new token does not
-  // come from the token: authenticating is expensive for a server.
+  // Most likely the token has expired. If permission is still denied with a new token, the token is
+  // not the cause, so keep it: authentication is expensive for the server.
   link_.note(was, "a keepalive was refused: " + why.message);
   const bool first = refusals_++ == 0;
   if (first || status == Status::token_expired || token_.empty()) link_.forget_token(token_);
@@ -182,8 +184,9 @@ void Leases::stream_ended(const CallResult& why) {
 }
 
 void Leases::reopen_soon() {
-  // At once where another endpoint may answer; then 100 ms, doubling to 2 s, but never so long that
-  // the lease would suffer, and never in step with other clients.
+  // Reopens at once while there is an endpoint that was not tried. After that the pause is 100 ms
+  // and doubles up to 2 s, limited to TTL/12 so that the lease does not expire meanwhile. Jitter
+  // keeps clients from retrying at the same moment.
   loop_.cancel(beat_timer_);
   const auto tried = static_cast<int>(link_.endpoints());
   Nanos pause{};

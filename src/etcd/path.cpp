@@ -88,8 +88,7 @@ std::optional<std::string> lock_of_key(std::string_view root, std::string_view k
   }
   const auto slash = key.rfind('/');
   if (slash == std::string_view::npos || slash + 1 == key.size()) return std::nullopt;
-  if (key.substr(slash + 1) == kTokenBaseName)
-    return std::nullopt;  // the record of a root below ours
+  if (key.substr(slash + 1) == kTokenBaseName) return std::nullopt;  // of a root below ours
   const std::string_view name = key.substr(0, slash);
   if (!parse_lock_name(name).has_value()) return std::nullopt;
   return std::string(name);

@@ -59,8 +59,8 @@ QueueReading read_queue(const std::string& prefix, const std::string& key, std::
   if (predecessor != nullptr) {
     standing.view.omitted_ahead = ahead - 1;
     if (reading.more()) {
-      // The hidden keys are not all entries of this lock, but at least 1 must be added: the caller
-      // must not conclude that only one ticket is ahead.
+      // Some keys were not read. Add at least 1 for them, even if they may be entries of other
+      // locks: the caller must not conclude that only one ticket is ahead.
       const auto hidden =
           reading.count() > reading.kvs_size() ? reading.count() - reading.kvs_size() : 1;
       standing.view.omitted_ahead += static_cast<std::size_t>(hidden);

@@ -60,9 +60,8 @@ void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::ui
                  answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
                   if (!*alive) return;
                   if (reply.ok()) {
-                    settle_token_base_by(
-                        until, wanted,
-                        std::move(answer));  // read back which client's value was stored
+                    settle_token_base_by(until, wanted,
+                                         std::move(answer));  // read the stored value
                   } else if (is_transient(reply.status) && loop().now() < until) {
                     retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base_by(until, wanted, std::move(answer));
