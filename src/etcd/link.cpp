@@ -12,20 +12,20 @@ namespace {
 
 constexpr std::size_t kMostUnderWay = 256;
 constexpr milliseconds kLongestTry{8'000};
-// When answers come again everybody looks: not more often than this.
+// link_back() makes every waiter look at its queue, so it is not called more often than this.
 constexpr milliseconds kBackPause{1'000};
-// A call that gRPC does not end in time is over so much later, or half as long again: its timers
-// stand still when the wall clock is set back.
+// Link ends a call that gRPC did not end in time: this long after its timeout, or after half of the
+// timeout if that is shorter. gRPC's timers stand still when the wall clock is set back.
 constexpr milliseconds kGrace{500};
-// Tokens that were never good for anything, one after the other: servers that do not know their
-// own.
+// So many consecutive tokens may be refused as expired before the refusal counts as an error:
+// servers that do not accept the tokens that they issue.
 constexpr int kMostBadTokens = 10;
 constexpr int kDeadlineExceeded = 4;
 constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
 constexpr int kUnavailable = 14;
 
-// Said to whoever comes without a token, where users are turned on.
+// The server's error for a request without a token when authentication is enabled.
 bool asks_who(const CallResult& verdict) {
   return verdict.message.find("user name is empty") != std::string::npos;
 }
@@ -37,7 +37,7 @@ Link::Link(LinkParts parts, LinkListener& listener)
   parts_.cluster_state->foreign.resize(parts_.transport->endpoints(), 0);
 }
 
-// One question to one endpoint.
+// One request to one endpoint.
 struct Link::Try {
   bool over = false;
   TimerId end = TimerId::none;
@@ -49,7 +49,8 @@ struct Link::Try {
 Link::~Link() {
   *alive_ = false;
   parts_.loop->cancel(back_timer_);
-  // They go on, but whoever waits for an answer is not kept by their timers: it asks elsewhere.
+  // The calls continue until they end, and so do their timers. Release the answer handlers now:
+  // otherwise the timers would keep the callers alive until they fire.
   for (const auto& once : std::exchange(tries_, {})) once->answer = nullptr;
 }
 
@@ -57,7 +58,7 @@ milliseconds Link::patience() const {
   return std::min(parts_.try_timeout * (1 << std::min(slow_, 4)), kLongestTry);
 }
 
-// ---- asking
+// ---- requests
 
 void Link::submit(RequestPtr request) {
   if (request->how.bypass_limit) {
@@ -77,7 +78,7 @@ void Link::pump() {
     const auto next = std::move(queue_.front());
     queue_.pop_front();
     if (next->how.wanted && !next->how.wanted()) {
-      fail_later(next, Status::not_sent, {kUnavailable, "given up before it was sent"});
+      fail_later(next, Status::not_sent, {kUnavailable, "cancelled before it was sent"});
     } else {
       send(next);
     }
@@ -100,7 +101,7 @@ void Link::send(const RequestPtr& request) {
     endpoint = current();
   }
   if (request->call == Call::txn && parts_.transport->unreachable(endpoint)) {
-    // Said before it is sent: then there is no doubt whether it happened.
+    // Fail before sending: then it is certain that the transaction had no effect.
     down_ = true;
     fail_later(request, Status::not_sent,
                {kUnavailable, trouble_.empty()
@@ -122,7 +123,7 @@ void Link::send(const RequestPtr& request) {
            });
 }
 
-// Whichever comes first counts: the answer, or the end of our patience.
+// The first of two events counts: the transport's answer, or our own timeout.
 void Link::ask_once(std::size_t endpoint, Call call, const Message& request,
                     std::unique_ptr<Message> response, const CallOptions& options,
                     CallAnswer answer) {
@@ -133,10 +134,11 @@ void Link::ask_once(std::size_t endpoint, Call call, const Message& request,
   const auto patience = options.timeout + std::min(kGrace, options.timeout / 2);
   once->end = parts_.loop->at(parts_.loop->now() + patience, [this, alive = alive_, once] {
     if (std::exchange(once->over, true)) return;
-    if (once->cancel) once->cancel();  // it would keep its channel, and land when nobody expects it
+    if (once->cancel) once->cancel();  // else it would keep its channel, and could take effect late
     if (!*alive) return;
     tries_.erase(once);
-    once->answer({kDeadlineExceeded, "no answer, and no end"}, *once->nothing);
+    once->answer({kDeadlineExceeded, "no answer in time, and gRPC did not end the call"},
+                 *once->nothing);
   });
   parts_.transport->ask(
       endpoint, call, request, std::move(response), options,
@@ -164,15 +166,16 @@ void Link::answered(const RequestPtr& request, std::size_t endpoint, Time sent, 
   const bool expired = status == Status::token_expired;
   if ((expired || asks_who(verdict)) && !parts_.user.empty()) {
     if (expired && std::exchange(bad_token_, request->token) != request->token) ++bad_tokens_;
-    forget_token(request->token);  // unless somebody has got another meanwhile
+    forget_token(request->token);  // no effect if there is a newer token
     if (!std::exchange(request->again, true)) {
       request->response.reset(response.New());
       queue_.push_front(request);
       pump();
       return;
     }
-    // Twice in a row, such as between two members: that passes, and nothing has happened. A
-    // password that is wrong is said by Authenticate.
+    // Refused twice in a row, as when two members do not know each other's tokens. This is
+    // temporary, and the request had no effect. A wrong password is reported by Authenticate
+    // instead.
     if (expired && bad_tokens_ < kMostBadTokens) status = Status::not_sent;
     note(endpoint, verdict.message);
   }
@@ -181,8 +184,8 @@ void Link::answered(const RequestPtr& request, std::size_t endpoint, Time sent, 
     bad_tokens_ = 0;
     if (!check(endpoint, request->header(response), floor)) return;
   } else {
-    // A short limit of its own says little about the server; of a reading that the cluster can
-    // answer instead, nothing.
+    // A request with its own short timeout says little about the server, so its timeout does not
+    // count as slow. The timeout of a pinned read says nothing: the cluster is asked instead.
     const bool usual = request->how.timeout.count() == 0;
     const bool pinned = request->how.endpoint.has_value() && !usual;
     if (!pinned || verdict.code != kDeadlineExceeded) {
@@ -198,7 +201,7 @@ std::unique_ptr<Stream> Link::open(std::size_t endpoint, StreamKind flow,
   return parts_.transport->open(endpoint, flow, token_, listener);
 }
 
-// ---- who we are
+// ---- authentication
 
 void Link::with_token(Task task) {
   if (!lacks_token()) {
@@ -225,13 +228,15 @@ void Link::authenticate() {
              const bool latest = number == authentications_;
              if (latest) authenticating_ = false;
              if (is_transient(status)) failed(endpoint, verdict, sent);
-             // A token is welcome from an endpoint that we have left, too; a failure says nothing.
+             // An older authentication, to an endpoint that was left, counts only if it succeeded
+             // while the newer one is still under way.
              if (!latest && (status != Status::ok || !authenticating_)) return;
              authenticated(verdict, static_cast<const etcdpb::AuthenticateResponse&>(response));
            });
 }
 
-// Keepalives may wait for the token, and must not wait for an endpoint that is silent.
+// Repeats the authentication under way at the current endpoint: keepalives may wait for the token,
+// and must not wait for a silent endpoint.
 void Link::authenticate_here() {
   if (std::exchange(authenticating_, false)) authenticate();
 }
@@ -246,10 +251,11 @@ void Link::authenticated(const CallResult& verdict, const etcdpb::AuthenticateRe
   } else if (verdict.code == kFailedPrecondition &&
              verdict.message.find("not enabled") != std::string::npos) {
     parts_.cluster_state->auth_off = true;
-    parts_.log(LogLevel::warning,
-               "the etcd cluster does not ask who its clients are: user and password are not used");
+    parts_.log(
+        LogLevel::warning,
+        "authentication is disabled in the etcd cluster: the user and the password are not used");
   } else {
-    // None of them was sent.
+    // These requests were not sent.
     for (const auto& request : waiting) {
       fail_later(request, is_transient(status) ? Status::not_sent : status, verdict);
     }
@@ -262,19 +268,20 @@ void Link::authenticated(const CallResult& verdict, const etcdpb::AuthenticateRe
   pump();
 }
 
-// ---- the same store?
+// ---- is it the same store?
 
 bool Link::check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor) {
   auto& cluster_state = *parts_.cluster_state;
   if (changed_) return false;
   if (cluster_state.cluster == 0) cluster_state.cluster = header.cluster_id();
   if (header.cluster_id() != 0 && header.cluster_id() != cluster_state.cluster) {
-    // A list of endpoints that mixes clusters, or a cluster that was built anew.
+    // Either the list of endpoints mixes clusters, or the cluster was rebuilt.
     cluster_state.foreign[endpoint] = header.cluster_id();
     const auto same =
         std::count(cluster_state.foreign.begin(), cluster_state.foreign.end(), header.cluster_id());
     if (static_cast<std::size_t>(same) * 2 > cluster_state.foreign.size()) {
-      // Built anew: most endpoints say so. Those that are gone for good need not agree.
+      // Most endpoints belong to the other cluster, so the cluster was rebuilt. Endpoints that are
+      // permanently gone need not agree.
       cluster_state = ClusterState{};
       cluster_state.foreign.resize(parts_.transport->endpoints(), 0);
       cluster_state.current = endpoint;
@@ -305,13 +312,13 @@ void Link::back() {
 }
 
 void Link::changed(const std::string& detail) {
-  changed_ = true;  // nothing it says counts any more
+  changed_ = true;  // ignore all further responses
   parts_.loop->defer([this, alive = alive_, detail] {
     if (*alive) listener_.link_store_changed(detail);
   });
 }
 
-// ---- which endpoint
+// ---- choosing the endpoint
 
 bool Link::heard(std::size_t endpoint, const etcdpb::ResponseHeader& header) {
   return check(endpoint, header, 0);
@@ -324,11 +331,13 @@ void Link::failed(std::size_t endpoint, const CallResult& verdict, std::optional
   if (!gone) return;
   trouble_ = parts_.transport->endpoint(endpoint) + ": " + verdict.message;
   if (verdict.code == kDeadlineExceeded) {
-    // Many that were sent together are one sign, not many; and one sign is no outage.
+    // Requests that were sent together and timed out together count as one timeout. A single
+    // timeout is not an outage.
     if (sent && *sent >= slow_since_) {
       ++slow_;
       slow_since_ = parts_.loop->now();
-      // Twice in a row: perhaps it is the connection. gRPC finds that out only after 13 s.
+      // After two consecutive timeouts the connection may be dead. gRPC detects that only after 13
+      // s.
       if (slow_ > 1) parts_.transport->renew(endpoint);
     }
     down_ |= slow_ > 1;
@@ -346,7 +355,8 @@ void Link::silent(std::size_t endpoint, const std::string& what) {
   trouble_ = parts_.transport->endpoint(endpoint) + ": " + what;
   down_ = true;
   parts_.transport->renew(endpoint);
-  // Also with nowhere else to go: streams hang on the old connection.
+  // Even without another endpoint, report that the connection was left: streams still use the old
+  // one.
   if (!leave(endpoint)) {
     tell_left(endpoint);
     authenticate_here();

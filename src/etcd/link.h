@@ -1,5 +1,5 @@
-// Link: how one session asks the cluster: which endpoint, under which name, how many at a time,
-// and whether what answers is still the same store.
+// Link: sends the requests of one session to the cluster. It chooses the endpoint, adds the user's
+// token, limits the number of requests under way, and checks that the same cluster answers.
 #pragma once
 
 #include "common/base/loop.h"
@@ -25,21 +25,21 @@
 
 namespace baton::etcd {
 
-// What a client knows of its endpoints, longer than one session.
+// What a client knows about its endpoints. Outlives its sessions.
 struct ClusterState {
   std::size_t current = 0;
-  std::uint64_t cluster = 0;           // 0: not known yet
+  std::uint64_t cluster = 0;           // the cluster id; 0: not known yet
   std::int64_t revision = 0;           // the newest seen
-  std::vector<std::uint64_t> foreign;  // as which other cluster it has answered; 0: as none
-  bool auth_off = false;               // the servers do not ask who we are
+  std::vector<std::uint64_t> foreign;  // the other cluster that answered there; 0: none
+  bool auth_off = false;               // authentication is disabled in the cluster
 };
 
-// Told on the strand, never inside a call to the link.
+// Called on the strand, and never inside a call to the link.
 class LinkListener {
  public:
   virtual ~LinkListener() = default;
-  virtual void link_left(std::size_t endpoint) = 0;  // we ask another one now
-  virtual void link_back() = 0;                      // answers come again
+  virtual void link_left(std::size_t endpoint) = 0;  // the link uses another one now
+  virtual void link_back() = 0;                      // the cluster answers again
   virtual void link_store_changed(const std::string& detail) = 0;
 };
 
@@ -54,15 +54,16 @@ struct LinkParts {
 };
 
 struct RequestOptions {
-  std::optional<std::size_t> endpoint{};  // none: where we ask everything
-  bool linearizable = true;               // the answer is not older than the question
-  bool bypass_limit = false;              // waits for no room
-  bool front = false;                     // before all others that wait for room
-  std::chrono::milliseconds timeout{0};   // 0: the usual
-  std::function<bool()> wanted{};         // asked before it is sent; none: it is
+  std::optional<std::size_t> endpoint{};  // none: the current endpoint
+  bool linearizable = true;               // the answer is not older than the request
+  bool bypass_limit = false;              // ignores the limit of requests under way
+  bool front = false;                     // goes ahead of all requests that wait
+  std::chrono::milliseconds timeout{0};   // 0: the default
+  std::function<bool()> wanted{};         // checked before sending: false cancels it
 };
 
-// How long one member alone is waited for: all of them can be asked instead.
+// The timeout of a read from one given member. It is short because the cluster can be asked
+// instead.
 inline constexpr std::chrono::milliseconds kPinnedPatience{500};
 
 template <class Response>
@@ -79,11 +80,13 @@ struct Reply {
 class Link {
  public:
   Link(LinkParts parts, LinkListener& listener);
-  ~Link();  // no answer comes after this
+  ~Link();  // no answer handler is called after this
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // One try. The answer comes once, on the strand, never inside the call.
+  // Sends the request once; the only retry is with a new token. The answer handler is called once,
+  // on the strand, and never inside the call. It is not called if the response shows that the store
+  // has changed.
   template <class Response, class Request, class F>
   void ask(Call call, const Request& request, const RequestOptions& how, F answer);
 
@@ -98,22 +101,23 @@ class Link {
   bool down() const noexcept { return down_; }
   const std::string& trouble() const noexcept { return trouble_; }
 
-  // For streams: what came on them, and that they ended or stay silent. heard() is false if what
-  // came does not count, because it comes from another store.
+  // For streams: report that a message came, that the stream ended, or that it stays silent.
+  // heard() returns false if the message must be ignored because it comes from another store.
   bool heard(std::size_t endpoint, const etcdpb::ResponseHeader& header);
   void failed(std::size_t endpoint, const CallResult& verdict,
               std::optional<Time> sent = std::nullopt);
   void silent(std::size_t endpoint, const std::string& what);
-  void note(std::size_t endpoint, const std::string& what);  // for messages
-  // A stream was refused for this token: the next one gets another.
+  void note(std::size_t endpoint, const std::string& what);  // only for messages
+  // forget_token(): a stream was refused because of this token. The next stream gets a new token.
   const std::string& token() const noexcept { return token_; }
   void forget_token(const std::string& used) {
     if (used != token_) return;
     token_.clear();
-    parts_.cluster_state->auth_off = false;  // users may have been turned on since we heard of none
+    parts_.cluster_state->auth_off = false;  // authentication may have been enabled since
   }
   bool lacks_token() const;
-  // Once we have a token, or cannot get one; inside the call if none is missing.
+  // Runs the task when a token was obtained, or cannot be obtained. Runs it inside the call if no
+  // token is missing.
   void with_token(Task task);
 
  private:
@@ -123,8 +127,8 @@ class Link {
     std::unique_ptr<Message> response;
     const etcdpb::ResponseHeader& (*header)(const Message&);
     RequestOptions how;
-    bool again = false;  // with a new token
-    std::string token;   // that it was sent with
+    bool again = false;  // it was already resent with a new token
+    std::string token;   // the token with which it was sent
     UniqueFunction<void(Status, const CallResult&, Message&, std::size_t, Time)> answer;
   };
   using RequestPtr = std::shared_ptr<Record>;
@@ -134,7 +138,8 @@ class Link {
   void submit(RequestPtr request);
   void pump();
   void send(const RequestPtr& request);
-  // Answers once, in bounded time by our clock, while the link is there.
+  // Calls `answer` once, within a bounded time of the loop's clock, unless the link is destroyed
+  // first.
   void ask_once(std::size_t endpoint, Call call, const Message& request,
                 std::unique_ptr<Message> response, const CallOptions& options, CallAnswer answer);
   void answered(const RequestPtr& request, std::size_t endpoint, Time sent, std::int64_t floor,
@@ -142,28 +147,28 @@ class Link {
   void fail_later(const RequestPtr& request, Status status, const CallResult& verdict);
   void back();
   void authenticate();
-  void authenticate_here();  // if it was asked for elsewhere, or on another connection
+  void authenticate_here();  // restarts an authentication under way, here
   void authenticated(const CallResult& verdict, const etcdpb::AuthenticateResponse& response);
   bool check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std::int64_t floor);
   void changed(const std::string& detail);
-  bool leave(std::size_t endpoint);  // false: there is nowhere else to go
+  bool leave(std::size_t endpoint);  // false: there is no other endpoint
   void tell_left(std::size_t endpoint);
   std::chrono::milliseconds patience() const;
 
   const LinkParts parts_;
   LinkListener& listener_;
   std::string token_;
-  std::string bad_token_;  // the last that was refused
-  int bad_tokens_ = 0;     // how many since one was good
+  std::string bad_token_;  // the last token that was refused
+  int bad_tokens_ = 0;     // tokens refused since the last success
   bool authenticating_ = false;
-  std::uint64_t authentications_ = 0;  // begun
+  std::uint64_t authentications_ = 0;  // started so far
   std::vector<RequestPtr> without_token_;
   std::vector<Task> for_token_;
   std::deque<RequestPtr> queue_;
   std::size_t under_way_ = 0;
   std::set<std::shared_ptr<Try>> tries_;
-  int slow_ = 0;       // tries in a row that were not answered in time
-  Time slow_since_{};  // those that were sent before count as one
+  int slow_ = 0;       // consecutive timeouts
+  Time slow_since_{};  // timeouts of requests sent before this do not count
   Time back_at_ = Time{} - std::chrono::seconds(1);
   TimerId back_timer_ = TimerId::none;
   bool down_ = false;

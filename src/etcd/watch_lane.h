@@ -1,4 +1,4 @@
-// One shared stream of Watches. Included by watches.cpp alone.
+// Watches::Lane: one shared stream of Watches. Included only by watches.cpp.
 #pragma once
 
 #include "common/base/mutant.h"
@@ -16,14 +16,16 @@
 
 namespace baton::etcd {
 
-// One stream, and the watches on it. When it breaks it opens another and goes on there.
+// One stream and the watches on it. When the stream breaks, the lane opens another one and
+// continues the watches there.
 class Watches::Lane final : public StreamListener {
  public:
   static constexpr std::chrono::milliseconds kCreateTimeout{2'000};
   static constexpr std::chrono::milliseconds kFirstPause{100};
   static constexpr std::chrono::milliseconds kLongestPause{2'000};
   static constexpr int kMostRefusals = 3;
-  // A watch from an older revision costs its member all that has happened since, while others wait.
+  // To start a watch further behind, a member must read all changes since that revision, which
+  // delays its other watches.
   static constexpr std::int64_t kMostBehind = 1'000;
 
   explicit Lane(Watches& owner) : owner_(owner) {}
@@ -36,7 +38,7 @@ class Watches::Lane final : public StreamListener {
   void add(const WatchPtr& watch) {
     ids_.insert(watch->id);
     watch->lane = this;
-    if (pause_ != TimerId::none || opening_) return;  // with the others, when it opens
+    if (pause_ != TimerId::none || opening_) return;  // created when it opens
     if (stream_ == nullptr) {
       open_all();
     } else {
@@ -46,7 +48,8 @@ class Watches::Lane final : public StreamListener {
 
   void remove(const Watch& watch) {
     ids_.erase(watch.id);
-    // The others are not given more time by that.
+    // Stop the timer if this was the last pending request. Do not restart it otherwise: that would
+    // give the other requests more time.
     if (pending_.erase(watch.id) > 0 && pending_.empty()) refresh_timer();
     if (stream_ == nullptr) return;
     etcdpb::WatchRequest request;
@@ -54,7 +57,7 @@ class Watches::Lane final : public StreamListener {
     stream_->send(request);
   }
 
-  // Begins anew, at the endpoint of the day.
+  // Opens a new stream to the current endpoint.
   void renew(bool at_once) {
     stream_.reset();
     pending_.clear();
@@ -78,7 +81,7 @@ class Watches::Lane final : public StreamListener {
  private:
   void open_all() {
     if (std::exchange(opening_, true)) return;
-    // Watches are refused to a stream that was opened without a token, or with an old one.
+    // Servers refuse watches on a stream that was opened without a token or with an expired token.
     owner_.link_.with_token([this, alive = owner_.alive_] {
       if (!*alive) return;
       opening_ = false;
@@ -100,11 +103,11 @@ class Watches::Lane final : public StreamListener {
     create.add_filters(watch.on_put ? etcdpb::WatchCreateRequest::NODELETE
                                     : etcdpb::WatchCreateRequest::NOPUT);
     if (!watch.on_put && owner_.link_.revision() - watch.covered > kMostBehind) {
-      watch.covered = 0;  // from now on, and one look at what was before
+      watch.covered = 0;  // start at the current revision, followed by one look
     }
     if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
     stream_->send(request);
-    watch.looking = 0;  // what an earlier look finds says nothing about this one
+    watch.looking = 0;  // ignore the result of an earlier look
     pending_.insert(watch.id);
     if (timer_ == TimerId::none) refresh_timer();
   }
@@ -112,10 +115,10 @@ class Watches::Lane final : public StreamListener {
   void refresh_timer() {
     owner_.loop_.cancel(std::exchange(timer_, TimerId::none));
     if (pending_.empty() || stream_ == nullptr) return;
-    // Counted from the last that was answered: many at once take their time.
+    // The timeout counts from the last answered request, because many requests at once take longer.
     timer_ = owner_.loop_.at(owner_.loop_.now() + kCreateTimeout, [this] {
       timer_ = TimerId::none;
-      owner_.link_.silent(endpoint_, "no answer to a watch");
+      owner_.link_.silent(endpoint_, "no answer to a watch request in time");
       renew(false);
     });
   }
@@ -129,14 +132,14 @@ class Watches::Lane final : public StreamListener {
     }
     const auto watch =
         ids_.contains(response.watch_id()) ? owner_.find(response.watch_id()) : nullptr;
-    // Also the answer to one that is not wanted any more is a sign of life.
+    // The answer for a watch that was cancelled meanwhile also shows that the server is alive.
     if (pending_.erase(response.watch_id()) > 0 || response.created()) refresh_timer();
     if (watch == nullptr) return;  // cancelled meanwhile
     if (response.canceled()) {
       cancelled(watch, response);
       return;
     }
-    if (pending_.empty()) failures_ = refusals_ = 0;  // all of them were accepted
+    if (pending_.empty()) failures_ = refusals_ = 0;  // all watches were accepted
     if (response.created()) {
       owner_.created(watch, response.header().revision());
       return;
@@ -148,8 +151,8 @@ class Watches::Lane final : public StreamListener {
     }
   }
 
-  // A watch was refused; servers do not say which. Most likely the stream's token has run out,
-  // which only new watches notice.
+  // A watch was refused; servers do not report which one. Most likely the stream's token has
+  // expired, which affects only new watches.
   void refused(const std::string& why) {
     if (mutant(Mutant::refused_watch_waits)) return;
     owner_.link_.forget_token(token_);
@@ -157,7 +160,8 @@ class Watches::Lane final : public StreamListener {
       renew(false);
       return;
     }
-    // Whoever waits looks, and is told why by that; in a while, or it would go round and round.
+    // The callers look for themselves, and the look reports the reason to them. pause() delays the
+    // look, because otherwise watch and look would alternate without a pause.
     owner_.link_.note(endpoint_, "a watch was refused: " + why);
     refusals_ = 0;
     stream_.reset();
@@ -169,8 +173,9 @@ class Watches::Lane final : public StreamListener {
     }
   }
 
-  // Compacted, or no reason at all: never taken for a deletion. Whoever waits looks, and watches
-  // again; puts are watched for from now on.
+  // The server cancelled a watch because of compaction, or without a reason. This never counts as a
+  // deletion: the caller looks, and watches again. A watch for puts starts again at the current
+  // revision.
   void cancelled(const WatchPtr& watch, const etcdpb::WatchResponse& response) {
     if (response.cancel_reason().find("permission") != std::string::npos ||
         response.cancel_reason().find("auth") != std::string::npos ||
@@ -195,9 +200,9 @@ class Watches::Lane final : public StreamListener {
   std::unique_ptr<Stream> stream_;
   std::size_t endpoint_ = 0;
   std::set<std::int64_t> ids_;
-  std::set<std::int64_t> pending_;  // create requests that are not answered
-  std::string token_;               // that the stream was opened with
-  int refusals_ = 0;                // in a row
+  std::set<std::int64_t> pending_;  // unanswered create requests
+  std::string token_;               // the token with which the stream was opened
+  int refusals_ = 0;                // consecutive
   bool opening_ = false;
   int failures_ = 0;
   TimerId timer_ = TimerId::none;

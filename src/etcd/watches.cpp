@@ -30,7 +30,8 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
   const WatchId id{number};
   const auto known = by_key_.find(want.key);
   if (known != by_key_.end() && known->second->want.created == want.created) {
-    // Shared: what it hears, all hear. Whoever waits for the key to go does not wait for a delay.
+    // Callers with the same key share one watch. If the watch is still delayed and the new caller
+    // wants no delay, start it now.
     const auto watch = known->second;
     watch->handlers.emplace_back(id, std::move(handler));
     by_id_.emplace(number, watch);
@@ -43,7 +44,7 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
     return id;
   }
   if (known != by_key_.end()) {
-    // The same key, created anew: the old one is gone.
+    // The same key with another create revision: the old key is gone.
     loop_.defer([this, alive = alive_, old = known->second] {
       if (*alive && watches_.contains(old->id)) fire(old, {true, false, 0, 0});
     });
@@ -90,7 +91,8 @@ void Watches::begin(const WatchPtr& watch) {
   lanes_.back()->add(watch);
 }
 
-// Refused: what comes of it is not worth hurrying for.
+// The server refused or cancelled this watch. After a pause its callers look for themselves; a
+// watch for puts is started again.
 void Watches::pause(const WatchPtr& watch) {
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watch->covered = 0;
@@ -104,7 +106,7 @@ void Watches::pause(const WatchPtr& watch) {
   });
 }
 
-// Under another number: the server still knows the old one.
+// Uses a new watch id, because the server still knows the old one.
 void Watches::begin_anew(const WatchPtr& watch) {
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watches_.erase(watch->id);
@@ -135,12 +137,12 @@ void Watches::forget(const WatchPtr& watch) {
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
 }
 
-// ---- what is heard
+// ---- events
 
 void Watches::created(const WatchPtr& watch, std::int64_t revision) {
   const bool again = std::exchange(watch->begun, true);
   if (watch->covered != 0) {
-    watch->resumed |= again;  // it goes on right after what is known
+    watch->resumed |= again;  // it continues right after the last known revision
     return;
   }
   if (watch->on_put) {
@@ -148,15 +150,15 @@ void Watches::created(const WatchPtr& watch, std::int64_t revision) {
     return;
   }
   if (revision <= watch->want.known) {
-    watch->covered = watch->want.known;  // nothing has happened since
+    watch->covered = watch->want.known;  // nothing has changed since
     return;
   }
   watch->looking = revision;
   look(watch, revision, true);
 }
 
-// Whether it was gone before the watch began. At the watch's own member and at its beginning first,
-// which costs the cluster nothing.
+// Checks whether the key was deleted before the watch started. First asks the watch's own member at
+// the start revision: this read does not involve the other members. If it fails, asks the cluster.
 void Watches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
   etcdpb::RangeRequest request;
   request.set_key(watch->want.key);
@@ -196,7 +198,8 @@ void Watches::event(const WatchPtr& watch, const etcdpb::Event& event) {
     return;
   }
   if (event.type() != etcdpb::Event::DELETE || revision <= watch->want.created) return;
-  // After a break the member may be another one: ask the cluster then.
+  // After a stream broke, the new stream may go to another member: then the event is not pinned,
+  // and the caller asks the cluster.
   fire(watch, {true, !watch->resumed, revision, watch->lane->endpoint()});
 }
 
@@ -215,7 +218,8 @@ void Watches::fire(const WatchPtr& watch, const WatchNews& news) {
     fired_.emplace(ids.back(), std::move(handler));
   }
   forget(watch);
-  // Not inside anybody's call; and whoever hears it may unwatch others, or end the session.
+  // Deferred, so that no handler runs inside a call of its owner. A handler may unwatch other
+  // watches or end the session, so each step checks again.
   loop_.defer([this, alive = alive_, ids = std::move(ids), news] {
     for (const auto id : ids) {
       if (!*alive) return;

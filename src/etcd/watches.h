@@ -1,4 +1,4 @@
-// Watches: single keys that are watched, on a few shared streams.
+// Watches: watches single keys, on a few shared streams.
 #pragma once
 
 #include "common/base/jitter.h"
@@ -18,21 +18,23 @@
 
 namespace baton::etcd {
 
-// Why a watch fired. A read at `revision` that `endpoint` serves alone shows the key gone, if
-// `pinned`: then every event up to it was seen there, without a gap. Else: ask the cluster.
+// Why a watch fired. If `pinned`, a read at `revision` from `endpoint` alone shows that the key is
+// gone, because this member has delivered every event up to that revision without a gap. Otherwise
+// the caller must ask the cluster.
 struct WatchNews {
-  bool gone = false;  // the key, as it was, is deleted for sure
+  bool gone = false;  // the key with this create revision is certainly deleted
   bool pinned = false;
   std::int64_t revision = 0;
   std::size_t endpoint = 0;
 };
 using WatchNewsHandler = UniqueFunction<void(const WatchNews&)>;
-// Somebody put the key: its new create revision.
+// Called when the key was put, with its new create revision.
 using PutHandler = UniqueFunction<void(std::int64_t)>;
 
-// Watches that wait begin at the store's present, and are followed by one look: a watch that begins
-// at an old revision is served only every 100 ms. Where that does no harm (own keys, after a break
-// of the stream) they begin right after what is known, and need no look.
+// The watch of a predecessor's key starts at the current revision, followed by one look, because
+// etcd serves a watch that starts at an old revision only every 100 ms. Where this delay does no
+// harm (own keys, and watches that resume after a stream broke), the watch starts right after the
+// last known revision, and needs no look.
 class Watches {
  public:
   static constexpr std::size_t kPerStream = 1000;
@@ -44,21 +46,22 @@ class Watches {
 
   struct Want {
     std::string key;
-    std::int64_t created = 0;  // create revision: Go's clients use their keys again
-    std::int64_t known = 0;    // it was there at this revision
-    bool from_known = false;   // begin there, and look no more
-    Nanos delay{};             // not yet: it may not be worth it
+    std::int64_t created = 0;  // create revision, because Go's clients reuse their keys
+    std::int64_t known = 0;    // the key existed at this revision
+    bool from_known = false;   // start the watch there, without a look
+    Nanos delay{};             // start later: most waits end before
   };
-  // At most one event, then the watch is over. Not inside the call.
+  // Calls the handler at most once, and never inside the call. Then the watch is over.
   WatchId watch(Want want, WatchNewsHandler handler);
   void unwatch(WatchId id);
-  // Every put of a key that should not be there, from after this revision, until unwatched.
+  // Reports every put of a key that should not exist, from after this revision until unwatch().
   WatchId watch_puts(const std::string& key, std::int64_t after, PutHandler handler);
 
-  // We have deleted it ourselves, and were told so: no need to wait for the event.
+  // This client has deleted the key, and the store has confirmed it: fire its watch without waiting
+  // for the event.
   void deleted(const std::string& key, std::int64_t created, std::int64_t revision,
                std::size_t endpoint);
-  // This endpoint is not to be trusted any more: its streams go elsewhere.
+  // The link has left this endpoint: reopen its streams at the current endpoint.
   void leave(std::size_t endpoint);
 
   std::size_t size() const noexcept { return watches_.size(); }
@@ -67,15 +70,15 @@ class Watches {
  private:
   class Lane;
   struct Watch {
-    std::int64_t id = 0;  // on the wire
+    std::int64_t id = 0;  // the watch id in etcd's protocol
     Want want;
     PutHandler on_put;
     std::vector<std::pair<WatchId, WatchNewsHandler>> handlers;
     Lane* lane = nullptr;
-    TimerId timer = TimerId::none;  // not begun yet
-    std::int64_t covered = 0;       // everything after this is, or will be, heard; 0: nothing is
+    TimerId timer = TimerId::none;  // set while the start is delayed
+    std::int64_t covered = 0;       // events after this revision are delivered; 0: none are
     bool begun = false;
-    std::int64_t looking = 0;  // the look under way is for the watch that began at this revision
+    std::int64_t looking = 0;  // the look under way is for a watch that started here
     bool resumed = false;
   };
   using WatchPtr = std::shared_ptr<Watch>;
@@ -93,10 +96,10 @@ class Watches {
   Loop& loop_;
   Link& link_;
   std::int64_t next_ = 1;
-  std::map<std::int64_t, WatchPtr> watches_;                   // by id on the wire
-  std::unordered_map<std::string, WatchPtr> by_key_;           // those for news
+  std::map<std::int64_t, WatchPtr> watches_;                   // by id in etcd's protocol
+  std::unordered_map<std::string, WatchPtr> by_key_;           // without those of watch_puts()
   std::unordered_map<std::uint64_t, WatchPtr> by_id_;          // by WatchId
-  std::unordered_map<std::uint64_t, WatchNewsHandler> fired_;  // about to be told
+  std::unordered_map<std::uint64_t, WatchNewsHandler> fired_;  // handlers about to be called
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::minstd_rand random_{jitter_seed()};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -190,7 +190,7 @@ TEST_F(EtcdUsers, UsersMayBeTurnedOnWhileAClientIsConnected) {
   auto other = connect(as(kApp));
   // A thread of its own writes the log.
   EXPECT_TRUE(eventually("both say so", [&] {
-    return log_.count(LogLevel::warning, "does not ask who its clients are") == 2;
+    return log_.count(LogLevel::warning, "authentication is disabled in the etcd cluster") == 2;
   }));
   auto lock = app.mutex("job").acquire({.timeout = kLong});
   Waiter waiter(other.mutex("job"));
