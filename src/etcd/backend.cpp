@@ -110,7 +110,8 @@ class Backend final : public internal::Backend {
     // A session that has ended (another cluster answered) does not retry: report the failure, so
     // that the caller opens another session.
     const bool over = opening_ == nullptr || opening_->info().state == SessionState::closed;
-    if (opened && over) opened = Error(Errc::connection_failed, "the session ended as it began");
+    if (opened && over)
+      opened = Error(Errc::connection_failed, "the session ended while it was being opened");
     if (opened || over || !transient(opened.error())) {
       finish(opened);
       return;

@@ -87,8 +87,9 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
   granting_ = false;
   if (!reply.ok() || reply.body.ttl() <= 0 || reply.body.id() == 0) {
     // If the server granted a lease but the response was lost, that lease has no keys and expires.
-    fail_waiting(reply.ok() ? Error(Errc::store_error, "grant a lease: the answer has none")
-                            : reply.error("grant a lease"));
+    fail_waiting(reply.ok()
+                     ? Error(Errc::store_error, "grant a lease: the response contains no lease")
+                     : reply.error("grant a lease"));
     return;
   }
   if (closing_) {

@@ -1,5 +1,5 @@
-// Tickets; session_watch.cpp has what is watched, session_lifecycle.cpp the lease and the end,
-// session_admin.cpp the operators' calls.
+// Session: joins queues, looks at them, and withdraws tickets. session_watch.cpp has the watches,
+// session_lifecycle.cpp the lease and the end, session_admin.cpp the operators' calls.
 #include "etcd/session.h"
 
 #include "etcd/path.h"
@@ -19,7 +19,8 @@ void compare_created(etcdpb::TxnRequest& txn, const std::string& key, std::int64
   compare.set_create_revision(revision);
 }
 
-// Puts the key and reads the newest keys of the lock. Sent again it finds what it made.
+// Puts the key and reads the newest keys of the lock. Idempotent: if it is sent again, it finds the
+// key that it created.
 etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
                             const std::string& value, std::int64_t lease) {
   etcdpb::TxnRequest txn;
@@ -65,7 +66,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   enter(ticket, std::move(answer));
 }
 
-// In the order of the calls: see LockSequencer.
+// Sends joins in the order of the calls; see LockSequencer.
 void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
   sequencer_.join(ticket->prefix, [this, ticket, answer = std::move(answer)](bool go) mutable {
     if (go && !ticket->withdrawn) {
@@ -73,12 +74,12 @@ void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
       return;
     }
     if (!go && !ticket->doubted) forget(ticket);
-    // Given up before its turn, or nobody can be reached.
+    // Withdrawn before its turn, or the store cannot be reached.
     loop().defer([this, alive = alive_, ticket, go, answer = std::move(answer)]() mutable {
       if (!*alive) return;
       if (go) sequencer_.joined(ticket->prefix, true);
       answer(Error(go ? Errc::cancelled : Errc::connection_failed,
-                   "join " + ticket->prefix + ": " + (go ? "given up" : link_.trouble())));
+                   "join " + ticket->prefix + ": " + (go ? "cancelled" : link_.trouble())));
     });
   });
 }
@@ -97,7 +98,7 @@ void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
       }
       forget(ticket);
       const auto error =
-          lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": given up") : lease.error();
+          lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled") : lease.error();
       loop().defer([this, alive, ticket, error, answer = std::move(answer)]() mutable {
         if (!*alive) return;
         sequencer_.joined(ticket->prefix, !transient(error));
@@ -116,7 +117,8 @@ void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
                                  [this, alive = alive_, ticket, answer = std::move(answer)](
                                      Reply<etcdpb::TxnResponse>& reply) mutable {
                                    if (!*alive) return;
-                                   // One that was given up says nothing about those behind it.
+                                   // The failure of a withdrawn join says nothing about the joins
+                                   // behind it.
                                    const bool served =
                                        !is_transient(reply.status) || ticket->withdrawn;
                                    if (reply.ok()) {
@@ -139,7 +141,8 @@ void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& re
     ticket->state = OwnTicket::State::in_doubt;
     ticket->doubted = true;
     flush_gone(ticket);
-    answer(Error(Errc::store_error, "join " + ticket->prefix + ": the answer makes no sense"));
+    answer(Error(Errc::store_error,
+                 "join " + ticket->prefix + ": the server's response is malformed"));
     return;
   }
   ticket->state = OwnTicket::State::there;
@@ -149,7 +152,7 @@ void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& re
   ticket->sign = std::make_shared<Sign>();
   if (ticket->withdrawn) {
     flush_gone(ticket);
-    answer(Error(Errc::cancelled, "join " + ticket->prefix + ": given up"));
+    answer(Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled"));
     return;
   }
   deliver(ticket, body.responses(1).response_range(), body.header().revision(), std::move(answer));
@@ -166,20 +169,20 @@ void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnRes
   if (ticket->doubted) {
     ticket->state = OwnTicket::State::in_doubt;
   } else {
-    forget(ticket);  // it was not made, and will not be
+    forget(ticket);  // the key was not created, and will not be
   }
   flush_gone(ticket);
   answer(error);
 }
 
-// Withdrawals that came while the transaction was on its way.
+// Executes the withdrawals that came while the transaction was under way.
 void Session::flush_gone(const OwnTicketPtr& ticket) {
   for (auto& gone : std::exchange(ticket->gone, {})) {
     withdraw(ticket->name, ticket->nonce, std::move(gone));
   }
 }
 
-// ---- where we stand
+// ---- looking
 
 void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
                       std::int64_t revision, Answer<Standing> answer) {
@@ -188,8 +191,8 @@ void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& r
     look_at_all(ticket, 0, std::move(answer));
     return;
   }
-  // A reading from before our key was removed, though its watch has told of that: others may hold
-  // the lock by now. Once for each removal: what the cluster says then, counts.
+  // This read is older than the deletion of our key, which its watch has already reported: another
+  // client may hold the lock now. Read again, once for each deletion. The second result counts.
   if (revision < ticket->gone_at &&
       std::exchange(ticket->doubted_at, ticket->gone_at) != ticket->gone_at) {
     look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
@@ -197,8 +200,9 @@ void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& r
   }
   ticket->seen = std::max(ticket->seen, revision);
   ticket->told = revision;
-  // News that is older would show somebody whom this reading does not show any more; and his watch,
-  // which begins at what was seen, would never tell that he is gone.
+  // Discard a pin that is not newer than this read. A read at the pin's revision could show a
+  // predecessor that is already gone, and a watch of its key would start after the deletion and
+  // never fire.
   if (ticket->pin && ticket->pin->revision <= ticket->seen) ticket->pin.reset();
   result.standing.sign = ticket->sign;
   answer(std::move(result.standing));
@@ -233,8 +237,9 @@ void Session::look_at_all(const OwnTicketPtr& ticket, std::int64_t newest,
       });
 }
 
-// The member that told us of the change, at the revision of the change, without the others: what it
-// shows was so, entries ahead never come back, and the deletion of our own key comes to its watch.
+// Reads from the member that reported the change, at the revision of the change, without the other
+// members. This is safe: the read shows a true state of the past, entries ahead never come back,
+// and the watch of our own key reports its deletion.
 void Session::look_pinned(const OwnTicketPtr& ticket, const WatchNews& news,
                           Answer<Standing> answer) {
   auto request = short_range(ticket->prefix, static_cast<std::int64_t>(ticket->token));
@@ -252,7 +257,7 @@ void Session::look_pinned(const OwnTicketPtr& ticket, const WatchNews& news,
         if (reply.ok()) {
           deliver(ticket, reply.body, revision, std::move(answer));
         } else {
-          // Not there yet, compacted away, or the member has gone.
+          // The member has not reached the revision yet, has compacted it, or cannot be reached.
           look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
         }
       });
@@ -294,7 +299,7 @@ void Session::peek_now(const std::string& where, Answer<bool> busy) {
           busy(false);
           return;
         }
-        // Nothing but entries of locks below it, so far.
+        // So far the read shows only entries of locks below this one.
         lister_.read(where, 0,
                      [where, busy = std::move(busy)](Reply<etcdpb::RangeResponse>& all) mutable {
                        if (!all.ok()) {
@@ -323,7 +328,7 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
   ticket->withdrawn = true;
   switch (ticket->state) {
     case OwnTicket::State::waiting:
-      // Nothing was sent, and nothing will be.
+      // No request was sent, and none will be.
       forget(ticket);
       loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
         if (*alive) answer(Done{});
@@ -341,14 +346,15 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
 
 void Session::remove(const OwnTicketPtr& ticket, Answer<Done> answer) {
   etcdpb::TxnRequest txn;
-  // Exactly this ticket. In doubt its revision is not known, but the name is ours alone.
+  // Remove exactly this ticket. If the join is in doubt, its revision is not known, but no other
+  // client uses this key.
   if (ticket->state == OwnTicket::State::there) {
     compare_created(txn, ticket->key, static_cast<std::int64_t>(ticket->token));
   }
   txn.add_success()->mutable_request_delete_range()->set_key(ticket->key);
   const auto removal = sequencer_.removing(ticket->prefix);
   RequestOptions how;
-  how.front = true;  // others wait for it
+  how.front = true;  // waiters need it
   link_.ask<etcdpb::TxnResponse>(
       Call::txn, txn, how,
       [this, alive = alive_, ticket, removal,

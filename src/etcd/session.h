@@ -1,5 +1,5 @@
-// Session: the seam over a few leases of one etcd cluster. Every ticket is a key under the
-// prefix of its lock, and dies with its lease.
+// Session: implements internal::Session with a few leases of one etcd cluster. Every ticket is a
+// key under the prefix of its lock. etcd deletes the key when its lease ends.
 #pragma once
 
 #include "common/seam/session.h"
@@ -30,14 +30,15 @@ struct SessionParts {
   std::string root;  // "" or "/app"
   std::string label;
   std::chrono::milliseconds session_timeout;
-  // How long operators' calls are tried: by then nobody waits for the answer.
+  // How long the calls of operators are retried. After this time no caller waits for the answer.
   std::chrono::milliseconds patience{60'000};
 };
 
 class Session final : public internal::Session, private LinkListener, private LeasesListener {
  public:
-  // opened: once, with this session ready for use, or with why this try failed; then it tries on,
-  // and calls again. Not inside the call.
+  // opened: called with Done once, when the session is ready for use. Before that it is called with
+  // an error for each failed attempt; the session then retries, unless it has ended. Never called
+  // inside the constructor.
   Session(SessionParts parts, SessionListener& listener, std::function<void(Result<Done>)> opened);
   ~Session() override;
 
@@ -59,7 +60,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   std::chrono::milliseconds backstop() const override;
 
  private:
-  // Tells any thread that the key was seen to be deleted.
+  // Shows any thread that the watch has reported the key as deleted.
   class Sign final : public TicketSign {
    public:
     bool evicted() const noexcept override { return gone_.load(std::memory_order_acquire); }
@@ -68,12 +69,12 @@ class Session final : public internal::Session, private LinkListener, private Le
    private:
     std::atomic<bool> gone_{false};
   };
-  // A ticket of ours, from the first request about it until it is gone.
+  // A ticket of this client, from the first request about it until it is gone.
   struct OwnTicket {
     enum class State {
-      waiting,   // for its turn, or for a lease
-      joining,   // the transaction is on its way
-      in_doubt,  // its answer was lost
+      waiting,   // for its turn in LockSequencer, or for a lease
+      joining,   // the transaction is under way
+      in_doubt,  // the response was lost
       there,
     };
     OwnTicket(LockName lock, Nonce ours) : name(std::move(lock)), nonce(ours) {}
@@ -81,28 +82,28 @@ class Session final : public internal::Session, private LinkListener, private Le
     const Nonce nonce;
     State state = State::waiting;
     std::string prefix;
-    std::string key;  // empty: no lease for it yet
+    std::string key;  // empty: it has no lease yet
     std::int64_t lease = 0;
     std::uint64_t token = 0;      // create revision
-    std::int64_t seen = 0;        // it was there at this revision
-    std::int64_t told = 0;        // the revision of the reading that was told last
-    std::int64_t gone_at = 0;     // the revision that removed it, as its watch has told; 0: none
-    std::int64_t doubted_at = 0;  // the last of those for which a reading was thrown away
-    bool doubted = false;  // a transaction of it may still land, however often it was answered
+    std::int64_t seen = 0;        // the newest revision at which the key was read
+    std::int64_t told = 0;        // the revision of the read that was last delivered
+    std::int64_t gone_at = 0;     // the revision of the deletion that its watch reported; 0: none
+    std::int64_t doubted_at = 0;  // the last gone_at for which an older read was discarded
+    bool doubted = false;         // a lost transaction of it may still take effect
     bool withdrawn = false;
     bool removal_in_doubt = false;
-    std::vector<Answer<Done>> gone;  // asked for while the transaction was on its way
-    std::optional<WatchNews> pin;    // the next look may be answered by one member alone
+    std::vector<Answer<Done>> gone;  // withdrawals during the transaction
+    std::optional<WatchNews> pin;    // the next look may ask this member alone
     std::shared_ptr<Sign> sign;
   };
   using OwnTicketPtr = std::shared_ptr<OwnTicket>;
-  // Keys of one lease that are gone, while we ask whether the lease is.
+  // Keys of one lease that are gone, while the session asks whether the lease is gone as well.
   struct PendingKeyLoss {
     std::vector<std::pair<OwnTicketPtr, WatchHandler>> tickets;
-    std::uint64_t question = 0;  // an earlier one's answer is not meant
+    std::uint64_t question = 0;  // answers to earlier questions are ignored
     TimerId timer = TimerId::none;
   };
-  // A key that nobody wants, and that a late transaction may still make.
+  // A key of an abandoned ticket, which a late transaction may still create.
   struct Abandoned {
     std::int64_t lease = 0;
     WatchId watch = WatchId::none;
@@ -129,7 +130,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   void own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler);
   void key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone);
 
-  // session_lifecycle.cpp: opening, the lease, the end, keys that nobody wants
+  // session_lifecycle.cpp: opening, the lease, the end, abandoned keys
   void begin();
   void link_left(std::size_t endpoint) override;
   void link_back() override;
@@ -143,7 +144,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   void sweep_later();
   void sweep();
   void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
-  void retry_later(Task task);  // a little later
+  void retry_later(Task task);  // after kRetry
   void forget_pins();
 
   // token_base.cpp

@@ -1,5 +1,5 @@
-// What operators ask: inspect, list, evict. Answers that are lost are asked for again, for as long
-// as somebody may wait for them.
+// Session: implements the operators' calls inspect, list and evict. Lost answers are requested
+// again while a caller may wait for them.
 #include "common/seam/token_base.h"
 #include "etcd/path.h"
 #include "etcd/queue.h"
@@ -34,7 +34,7 @@ void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
 }
 
 void Session::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
-  // Behind our own removals: what this client has given up is not shown to it.
+  // Wait for our own removals: the snapshot must not show tickets that this client has withdrawn.
   sequencer_.peek(prefix(name), [this, until, name, answer = std::move(answer)](bool) mutable {
     inspect_now(until, name, std::move(answer));
   });
@@ -74,18 +74,18 @@ void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot>
 
 struct Session::Eviction {
   std::string key;
-  std::int64_t created = 0;  // 0: any will do
+  std::int64_t created = 0;  // 0: any create revision
   bool possible = true;      // false: no entry can have this id
   Time until{};
-  bool in_doubt = false;  // an answer was lost: it may have been us
+  bool in_doubt = false;  // an answer was lost: our removal may have succeeded
   Answer<bool> answer;
 };
 
 void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
   const auto id = parse_entry_id(entry_id);
-  // The store is asked also about an id that no entry can have: a caller without permission, or
-  // without a connection, hears of that. Nothing is removed then, though the prefix itself may be a
-  // key.
+  // Ask the store even for an id that no entry can have, so that a caller without permission or
+  // without a connection gets that error. Nothing is removed in this case, even if the prefix
+  // itself is a key.
   auto eviction = std::make_shared<Eviction>();
   eviction->possible = id && id->suffix != kTokenBaseName;
   eviction->key = prefix(name) + (id ? id->suffix : "");
@@ -99,7 +99,7 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
   etcdpb::RangeRequest request;
   request.set_key(eviction->key);
   request.set_keys_only(true);
-  // True: it will be tried again.
+  // Returns true if it has scheduled a retry.
   const auto retry = [this, eviction](Status status) {
     if (!is_transient(status) || loop().now() >= eviction->until) return false;
     retry_later([this, eviction] { try_evict(eviction); });
@@ -117,12 +117,12 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
                                      ? 0
                                      : found.body.kvs(0).create_revision();
         if (now == 0 || (eviction->created != 0 && now != eviction->created)) {
-          eviction->answer(eviction->in_doubt);  // gone; if an answer was lost, most likely by us
+          eviction->answer(eviction->in_doubt);  // gone; if in doubt, most likely removed by us
           return;
         }
         eviction->created = now;
-        // Not after the caller was told that it did not happen: neither now, nor when the request
-        // has waited for a token or for room.
+        // Do not send the removal after the caller's deadline, when the caller was told that it did
+        // not happen. Checked again when the request has waited for a token or for the limit.
         RequestOptions how;
         how.wanted = [this, alive, eviction] { return *alive && loop().now() < eviction->until; };
         etcdpb::TxnRequest txn;
@@ -146,11 +146,11 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
       });
 }
 
-// ---- list, a page at a time, all at one revision
+// ---- list: page by page, all pages at one revision
 
 struct Session::Listing {
   std::string prefix;
-  std::string next;  // where the next page begins
+  std::string next;  // the first key of the next page
   std::string end;
   std::int64_t revision = 0;
   Time until{};
@@ -187,7 +187,7 @@ void Session::list_on(const std::shared_ptr<Listing>& listing) {
         if (!*alive) return;
         if ((is_transient(reply.status) || reply.status == Status::bad_revision) &&
             loop().now() < listing->until) {
-          // Compacted meanwhile, or nobody answered: from the beginning.
+          // The revision was compacted meanwhile, or no server answered: start from the beginning.
           retry_later([this, listing] {
             list_by(listing->until, listing->prefix, std::move(listing->answer));
           });
@@ -202,7 +202,8 @@ void Session::list_on(const std::shared_ptr<Listing>& listing) {
           if (name && name->starts_with(listing->prefix)) listing->found.insert(*std::move(name));
         }
         if (reply.body.more() && reply.body.kvs_size() > 0) {
-          // The header of a later page tells the store's present revision, not that of the page.
+          // Take it from the first page: the header of a later page has the store's current
+          // revision, not the revision of the page.
           if (listing->revision == 0) listing->revision = reply.body.header().revision();
           listing->next = reply.body.kvs(reply.body.kvs_size() - 1).key() + '\0';
           list_on(listing);

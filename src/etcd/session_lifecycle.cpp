@@ -1,4 +1,4 @@
-// What an Session stands on: opening, the lease, the end, and keys that nobody wants.
+// Session: opens, keeps its lease, ends, and removes abandoned keys.
 #include "etcd/session.h"
 
 #include "common/base/mutant.h"
@@ -41,7 +41,7 @@ Session::~Session() {
 // ---- opening
 
 void Session::begin() {
-  // Asked in the same breath: what operators want to know, and what we stand on.
+  // Requests the server version (for operators) and the first lease at the same time.
   const auto answered = std::make_shared<int>(0);
   const auto done = [this, answered] {
     if (++*answered != 2 || ended_ || closing_) return;
@@ -65,7 +65,7 @@ void Session::begin() {
       done();
       return;
     }
-    // Whoever opened us decides how long we try.
+    // The caller that opened the session decides how long it retries.
     retry_later([this] { begin(); });
     opened_(lease.error());
   });
@@ -105,8 +105,8 @@ void Session::leases_renewed() {
   if (now < lease_->deadline()) {
     lease_->extend(leases_.suspect_at(), deadline);
   } else if (deadline > now) {
-    // It ran out here, though not at the store: a new one begins. What was held under the old one
-    // is lost; who waits keeps his place.
+    // The lease expired by our clock, but not in the store: start a new LeaseView. Holds under the
+    // old one are lost; waiters keep their tickets.
     lease_->end();
     lease_ = std::make_shared<LeaseView>(leases_.suspect_at(), deadline);
   }
@@ -119,7 +119,8 @@ void Session::link_left(std::size_t endpoint) {
   watches_.leave(endpoint);
 }
 
-// After a change of member, or a gap: the cluster must be asked before anything is granted.
+// After a change of the member, or a gap in the answers, the next look must ask the cluster before
+// a lock is granted.
 void Session::forget_pins() {
   for (const auto& [nonce, ticket] : tickets_) ticket->pin.reset();
 }
@@ -137,7 +138,8 @@ void Session::end_session(Errc reason, const std::string& detail) {
   if (std::exchange(ended_, true)) return;
   lease_->end(reason == Errc::store_changed ? reason : Errc::session_expired);
   if (closing_) return;
-  // The other leases have keys that block everybody until they run out.
+  // The keys of the other leases would block all waiters until these leases expire: revoke them
+  // now.
   for (const std::int64_t lease : leases_.all()) {
     etcdpb::LeaseRevokeRequest request;
     request.set_id(lease);
@@ -158,11 +160,11 @@ void Session::close(Answer<Done> answer) {
   leases_.revoke_all(std::move(answer));
 }
 
-// ---- keys that nobody wants
+// ---- abandoned keys
 
-// A transaction whose answer never came may land late, after a read and a removal that found
-// nothing. So its key is watched, and its lease takes no new keys: once the lease is revoked,
-// nothing can land under it any more.
+// A transaction without an answer may take effect late, after a read and a removal that found no
+// key. So the session watches the key, and adds no new keys to its lease. Once the lease is
+// revoked, the transaction can no longer take effect.
 void Session::abandon(const OwnTicketPtr& ticket, std::int64_t revision) {
   if (abandoned_.contains(ticket->key) || mutant(Mutant::stray_txn_stays)) return;
   Abandoned stray;
@@ -201,11 +203,12 @@ void Session::remove_stray(const std::string& key, std::int64_t created) {
       });
 }
 
-// Watches are hints: from time to time we ask which keys our leases have.
+// A watch can miss an abandoned key. So the session regularly asks which keys its leases have, and
+// removes the keys without a ticket.
 void Session::sweep_later() {
   const auto soon = std::clamp(leases_.ttl() / 2, milliseconds(500), kSweep);
   const Time at = loop().now() + (abandoned_.empty() ? kSweep : soon);
-  // Sooner if there is more to find, but not put off by what comes meanwhile.
+  // The sweep is only moved to an earlier time, never to a later one.
   if (sweep_timer_ != TimerId::none && sweep_at_ <= at) return;
   loop().cancel(sweep_timer_);
   sweep_at_ = at;
@@ -238,7 +241,7 @@ void Session::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& a
   for (const auto& key : answer.keys()) {
     if (wanted.contains(key)) continue;
     etcdpb::TxnRequest txn;
-    auto& compare = *txn.add_compare();  // nobody else's, whatever its name
+    auto& compare = *txn.add_compare();  // only if the key belongs to our lease
     compare.set_key(key);
     compare.set_target(etcdpb::Compare::LEASE);
     compare.set_result(etcdpb::Compare::EQUAL);

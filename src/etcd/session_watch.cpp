@@ -1,5 +1,4 @@
-// Whether our keys are still there, and who stands ahead of them: what an Session watches, and
-// asks.
+// Session: watches its own keys and those of predecessors, and verifies holds.
 #include "common/base/mutant.h"
 #include "etcd/path.h"
 #include "etcd/session.h"
@@ -12,14 +11,16 @@ namespace baton::etcd {
 using std::chrono::milliseconds;
 
 namespace {
-// Most holds and waits are shorter, and need no watch of their own key.
+// Most holds and waits are shorter than this, and need no watch of their own key.
 constexpr milliseconds kOwnWatchDelay{100};
-// How long a hold whose key is gone may wait to hear whether its lease is gone, too.
+// When the key of a hold is gone, wait at most this long for the answer whether its lease is gone
+// as well.
 constexpr milliseconds kOwnKeyPatience{300};
 }  // namespace
 
-// Alone, or with its lease? Then it is the session that is over. Asked once for all keys of a
-// lease, and no longer than a holder may go on believing, whatever becomes of the question.
+// Our key is gone. Asks whether its lease is gone as well, because then the whole session is over.
+// Asks once for all keys of a lease. Without an answer in kOwnKeyPatience, only these keys count as
+// gone: a holder must learn of its loss soon.
 void Session::own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler) {
   const std::int64_t lease = ticket->lease;
   auto& group = key_losses_[lease];
@@ -74,7 +75,8 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
   want.key = where + (id ? id->suffix : ticket.id);
   want.created = static_cast<std::int64_t>(ticket.rank);
   if (ticket.ours) {
-    // My own. A watch from a known revision is served late, by 100 ms at most, and needs no look.
+    // The caller's own ticket. A watch that starts at a known revision is served up to 100 ms late,
+    // and needs no look.
     const auto mine = tickets_.find(*ticket.ours);
     const auto own = mine == tickets_.end() ? nullptr : mine->second;
     want.known = own == nullptr ? want.created : std::max(own->seen, want.created);
@@ -83,7 +85,7 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
     return watches_.watch(std::move(want),
                           [this, own, handler = std::move(handler)](const WatchNews& news) mutable {
                             if (own != nullptr)
-                              own->pin.reset();  // the cluster must say what is true now
+                              own->pin.reset();  // the next look must ask the cluster
                             if (own != nullptr && news.gone) {
                               own->gone_at = std::max(own->gone_at, news.revision);
                               own_key_gone(own, std::move(handler));
@@ -104,8 +106,9 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
                           if (waiter != nullptr && news.pinned && news.revision > waiter->seen) {
                             waiter->pin = news;
                           }
-                          // Never "gone means mine": the watch of our own key is another watcher,
-                          // and etcd keeps no order between two.
+                          // Never grant the lock because the predecessor's key is gone: our own key
+                          // may be gone as well. Its watch is another watcher, and etcd guarantees
+                          // no order between two watchers.
                           const bool believed = mutant(Mutant::compaction_is_gone) && news.gone;
                           handler(believed ? WatchEvent::gone : WatchEvent::look);
                         });

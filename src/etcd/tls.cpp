@@ -34,7 +34,8 @@ Result<std::string> read_pem(const std::string& what, const std::string& file) {
     return Error(Errc::invalid_argument, "connect: " + what + " \"" + file + "\" cannot be read");
   }
   if (text.find("-----BEGIN ") == std::string::npos) {
-    return Error(Errc::invalid_argument, "connect: " + what + " \"" + file + "\" is no PEM file");
+    return Error(Errc::invalid_argument,
+                 "connect: " + what + " \"" + file + "\" is not a PEM file");
   }
   return text;
 }
@@ -70,7 +71,8 @@ std::optional<Error> check_pair(const TlsMaterial& tls, const TlsOptions& files)
   if (!certificate) return bad("tls.cert_file \"" + files.cert_file + "\" has no certificate");
   const auto key = key_of(tls.key);
   if (!key) {
-    return bad("tls.key_file \"" + files.key_file + "\" has no private key without a password");
+    return bad("tls.key_file \"" + files.key_file +
+               "\" has no private key, or an encrypted one; baton needs it without a password");
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return bad("tls.key_file \"" + files.key_file + "\" is not the key of \"" + files.cert_file +

@@ -159,7 +159,7 @@ TEST_F(EtcdTls, FilesThatMakeNoSenseAreRefusedBeforeAnything) {
   options = good;
   options.tls.ca_file = directory_ / "text";
   std::ofstream(options.tls.ca_file) << "hello\n";
-  expect_says(refused_before(options), "is no PEM file");
+  expect_says(refused_before(options), "is not a PEM file");
   expect_says(refused_before(good, "etcd"), "write etcds://");
 }
 
