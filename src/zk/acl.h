@@ -1,4 +1,4 @@
-// Who may touch our nodes, in the C client's words.
+// Acl: the access control list of baton's nodes, in the types of the C client.
 #pragma once
 
 #include "zk/namespace.h"
@@ -10,8 +10,8 @@
 
 namespace baton::zk {
 
-// Without credentials everybody may do everything (ZooKeeper's default); with them the creator
-// alone, and a group may read.
+// Without credentials every client has all permissions (ZooKeeper's default). With credentials only
+// the creator has them, and a group may read.
 class Acl {
  public:
   Acl() = default;

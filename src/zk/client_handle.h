@@ -1,4 +1,5 @@
-// ClientHandle: a Transport over the official C client. Owns one zhandle_t with its two threads.
+// ClientHandle: implements Transport with the official C client. Owns one zhandle_t with its two
+// threads.
 #pragma once
 
 #include "common/base/loop.h"
@@ -15,23 +16,23 @@ namespace baton::zk {
 struct Address {
   std::string hosts;  // "h1:2181,h2:2181"
   std::chrono::milliseconds timeout{};
-  std::string user;  // with a password: digest authentication, and only we may touch our nodes
+  std::string user;  // not empty: digest authentication; only this user has access
   std::string password;
-  std::string read_group;  // "scheme:id" that may read besides; needs user
+  std::string read_group;  // "scheme:id" that may also read; needs user
   TlsOptions tls;
 };
 
 class ClientHandle final : public Transport {
  public:
-  // Begins to connect, in the background: names are looked up there.
+  // Starts to connect in the background, because name resolution blocks.
   ClientHandle(Loop& loop, const Address& address, TransportListener& listener);
-  ~ClientHandle() override;  // says goodbye in the background
+  ~ClientHandle() override;  // closes the session in the background
 
   void send(const Request& request, ReplyHandler answer) override;
   bool provably_disconnected() const noexcept override;
   void close(Task closed) override;
 
-  // Whether the installed C client can do TLS.
+  // Whether the installed C client supports TLS.
   static bool has_tls() noexcept;
 
  private:

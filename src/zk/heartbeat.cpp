@@ -26,10 +26,10 @@ void Heartbeat::connected(Time apart) {
   open_ = true;
   ++connection_;
   lease_.reconnected(apart);
-  under_way_ = false;  // what was under way is lost, and answers to it are void
+  under_way_ = false;  // a heartbeat of the old connection is lost
   write_next_ = active_;
   if (mutant(Mutant::find_without_sync)) {
-    schedule(loop_.now() + interval_);  // a write at once would do what the sync is for
+    schedule(loop_.now() + interval_);  // a write at once would hide the missing sync
     return;
   }
   beat();
@@ -82,7 +82,8 @@ void Heartbeat::answered(Time sent, bool write, const Reply& reply) {
   const bool counts = write && !mutant(Mutant::ping_is_proof) ? is_missing_node_answer(reply.status)
                                                               : reply.status == Status::ok;
   if (!counts) {
-    // Refused, or lost: no proof. Again after an interval; the line tells if it is worse.
+    // The heartbeat was refused or lost, and proves nothing. Retry after an interval. The transport
+    // reports if the connection or the session is lost.
     if (write) write_next_ = true;
     schedule(loop_.now() + interval_);
     return;
@@ -90,10 +91,10 @@ void Heartbeat::answered(Time sent, bool write, const Reply& reply) {
   lease_.answered(mutant(Mutant::deadline_from_answer) ? loop_.now() : sent, write, loop_.now());
   last_answered_ = sent;
   if (write) last_write_ = sent;
-  // After an outage: a lease begins with a write alone.
+  // After an outage only a write can start a new lease.
   if (lease_.deadline() <= loop_.now()) write_next_ = true;
   if (active_ && write_next_ && write_is_old()) {
-    beat();  // somebody has come who needs a write
+    beat();  // a lock was requested meanwhile, which needs a write
   } else {
     schedule(std::max(loop_.now(), sent + interval_));
   }

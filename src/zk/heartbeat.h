@@ -1,7 +1,8 @@
-// Heartbeat: keeps the session's deadline (contract: "The deadline"). One heartbeat at a time,
-// every h = T/8; while anything is held or awaited every second one is a write that a majority must
-// confirm. Followers answer pings and reads alone, and a leader that is cut off answers sync alone:
-// only the two together tell how old the server's word is.
+// Heartbeat: sends heartbeats and computes the session's deadline (contract: "The deadline"). One
+// heartbeat is under way at a time, every h = T/8. While a lock is held or awaited, every second
+// heartbeat is a write, which a majority must confirm; the others are syncs. A follower answers
+// pings and reads without the leader, and a leader without a majority still answers a sync. Only
+// sync and write together show how old the state of the server is.
 #pragma once
 
 #include "common/seam/lease.h"
@@ -15,22 +16,23 @@ namespace baton::zk {
 
 class Heartbeat {
  public:
-  // renewed: a heartbeat was answered; called on the strand.
-  // born: not later than the session.
+  // renewed: called on the strand when a heartbeat was answered. born: a time not later than the
+  // start of the session.
   Heartbeat(Loop& loop, Transport& transport, std::chrono::milliseconds timeout, Time born,
             Task renewed);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  void connected(Time apart);  // beats at once. apart: there was no connection at that time
-  void disconnected();         // until then none is sent
-  // Whether anything is held or awaited. Turning it on beats at once if the last write is old.
+  void connected(Time apart);  // beats at once. apart: a time without a connection
+  void disconnected();         // no heartbeat is sent until connected()
+  // active: a lock is held or awaited. A change to true beats at once if the last write is old.
   void set_active(bool active);
 
   Time deadline() const noexcept { return lease_.deadline(); }
-  bool write_was_last() const noexcept { return last_write_ == last_answered_; }  // of the answered
-  Time suspect_at() const noexcept;  // contact is overdue from then on
+  // The newest answered heartbeat was a write.
+  bool write_was_last() const noexcept { return last_write_ == last_answered_; }
+  Time suspect_at() const noexcept;  // from then on, contact is overdue
 
  private:
   void beat();

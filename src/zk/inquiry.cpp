@@ -16,8 +16,8 @@ std::shared_ptr<Inquiry> Inquiry::begin(Loop& loop, Outbox& outbox, Time until, 
 Inquiry::~Inquiry() { loop_.cancel(timer_); }
 
 void Inquiry::ask(Request request, Outbox::Answer answer) {
-  if (!wanted()) return;  // the timer is about to say so
-  // Not known yet inside the call, and the answer never comes inside it.
+  if (!wanted()) return;  // the timer will call late_
+  // The id is set after ask() returns. This is safe because the answer never comes inside ask().
   const auto id = std::make_shared<std::uint64_t>(0);
   *id = outbox_.ask(
       std::move(request),
@@ -41,7 +41,7 @@ bool Inquiry::finish() {
 }
 
 void Inquiry::end() {
-  const auto self = shared_from_this();  // what is recalled may be the last that keeps it
+  const auto self = shared_from_this();  // recall() may drop the last other reference
   Task late = std::move(late_);
   if (!finish()) return;
   for (const std::uint64_t id : std::exchange(asked_, {})) outbox_.recall(id);

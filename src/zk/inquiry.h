@@ -1,5 +1,5 @@
-// Inquiry: one question of an operator or a holder, which may take several requests. It ends with
-// its caller: what was not sent by then is not sent.
+// Inquiry: one question of an operator or a holder, which may take several requests. It ends when
+// its caller stops waiting; requests that were not sent by then are never sent.
 #pragma once
 
 #include "common/base/loop.h"
@@ -11,20 +11,21 @@
 
 namespace baton::zk {
 
-// On the strand. Requests keep it alive.
+// Use it on the strand. Requests under way keep it alive.
 class Inquiry : public std::enable_shared_from_this<Inquiry> {
  public:
-  // late: tells the caller that the time is over; called once, unless finish() came before, and
-  // never inside a call of this class.
+  // late: tells the caller that the time is over. Called once at `until`, unless finish() was
+  // called before, and never inside a call to this class.
   static std::shared_ptr<Inquiry> begin(Loop& loop, Outbox& outbox, Time until, Task late);
   Inquiry(Loop& loop, Outbox& outbox, Time until) : loop_(loop), outbox_(outbox), until_(until) {}
   ~Inquiry();
   Inquiry(const Inquiry&) = delete;
   Inquiry& operator=(const Inquiry&) = delete;
 
-  // Not sent after the end, and not answered after it.
+  // Sends a request. After the end it is neither sent nor answered.
   void ask(Request request, Outbox::Answer answer);
-  // The caller waits no longer: it has been answered, or is about to be. True: the first time.
+  // Ends the inquiry: the caller has been answered, or is about to be. Returns true at the first
+  // call.
   bool finish();
   bool wanted() const noexcept { return !over_ && loop_.now() < until_; }
 
@@ -37,7 +38,7 @@ class Inquiry : public std::enable_shared_from_this<Inquiry> {
   Task late_;
   TimerId timer_ = TimerId::none;
   bool over_ = false;
-  std::set<std::uint64_t> asked_;  // and not answered
+  std::set<std::uint64_t> asked_;  // unanswered requests
 };
 
 }  // namespace baton::zk

@@ -12,7 +12,7 @@ struct Complaint {
   std::mutex mutex;
   std::string text;
 };
-// Never destroyed: the C client's threads may outlive us.
+// Never destroyed: the C client's threads may outlive this library's objects.
 Complaint& complaint() { return per_process<Complaint>(); }
 }  // namespace
 
@@ -24,7 +24,7 @@ void on_client_log(const char* line) {
   if (at == std::string_view::npos) return;
   const auto colon = text.find(": ", at);
   if (colon == std::string_view::npos) return;
-  if (text.find("Delaying connection", colon) != std::string_view::npos) return;  // says nothing
+  if (text.find("Delaying connection", colon) != std::string_view::npos) return;  // not an error
   const std::lock_guard guard(complaint().mutex);
   complaint().text = text.substr(colon + 2, 300);
 }

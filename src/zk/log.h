@@ -1,4 +1,5 @@
-// What the C client says in its log. Its callback knows no context, so this is one for the process.
+// Keeps the last warning or error of the C client's log. The log callback has no context argument,
+// so there is one record for the process.
 #pragma once
 
 #include "zk/namespace.h"
@@ -7,10 +8,10 @@
 
 namespace baton::zk {
 
-// The C client's log callback: remembers complaints.
+// The C client's log callback: records warnings and errors.
 void on_client_log(const char* line);
 
-// What it complained of last, for messages; empty: nothing since it was forgotten.
+// The last warning or error, for messages; empty: none since forget_complaint().
 std::string last_complaint();
 void forget_complaint();
 

@@ -1,6 +1,6 @@
-// The namespace of the ZooKeeper store. Its files use the names of src/common/base and
-// src/common/seam without a prefix; where a class of the store has the name of one there, the
-// latter is written internal::Session.
+// Opens namespace internal inside baton::zk, so that the files of the ZooKeeper store use the names
+// of src/common/base and src/common/seam without a prefix. Where both have a class of the same
+// name, internal::Session means the common one.
 #pragma once
 
 namespace baton::internal {}

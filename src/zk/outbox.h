@@ -1,5 +1,5 @@
-// Outbox: requests waiting for the line, first come first sent. Keeps them while there is no
-// connection (what was never sent is not in doubt) and bounds what is under way.
+// Outbox: queues requests for the transport and sends them in order. Keeps requests while there is
+// no connection (a request that was never sent is not in doubt), and limits the number under way.
 #pragma once
 
 #include "zk/transport.h"
@@ -13,29 +13,30 @@ namespace baton::zk {
 
 class Outbox {
  public:
-  // The C client gives up its socket when more than 64 Ki requests wait for its I/O thread, and the
-  // server slows down at 1,000.
+  // The C client drops its connection when more than 64 Ki requests wait for its I/O thread, and
+  // the server throttles at 1,000.
   static constexpr std::size_t kUnderWay = 1024;
 
   Outbox();
-  ~Outbox();  // what waits, or is under way, is never answered
+  ~Outbox();  // waiting and sent requests get no answer
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
   void attach(Transport* transport) noexcept { transport_ = transport; }
 
-  // The answer's second argument: the connection it was sent on.
+  // connection: the number of the connection on which the request was sent.
   using Answer = UniqueFunction<void(Reply&, std::uint64_t connection)>;
-  // wanted: asked right before it is sent; if it says no, it is not sent and not answered.
+  // wanted: called right before sending. If it returns false, the request is neither sent nor
+  // answered.
   using Wanted = UniqueFunction<bool()>;
   std::uint64_t ask(Request request, Answer answer, Wanted wanted = nullptr);
-  // True: it was not sent, and will not be, and is not answered.
+  // Removes a request that waits. True: it was not sent, and gets no answer.
   bool recall(std::uint64_t id);
 
   void connected();
   void disconnected() noexcept { open_ = false; }
   bool open() const noexcept { return open_; }
-  // Counts connections; 0: there was none yet.
+  // The number of connections so far; 0: there was none yet.
   std::uint64_t connection() const noexcept { return connection_; }
 
  private:

@@ -27,12 +27,14 @@ std::optional<std::int64_t> number_after(std::string_view child, std::string_vie
   const bool wrapped = digits.starts_with('-');
   if (wrapped) digits.remove_prefix(1);
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  // A server writes at least ten characters, the minus counted. A lock may be named "x-lock--5".
+  // A server writes at least ten characters, including the minus. A shorter negative number is part
+  // of a name: a lock may be named "x-lock--5".
   if (digits.size() < (wrapped ? 9 : 1) || digits.size() > 10) return std::nullopt;
   if (!std::all_of(digits.begin(), digits.end(), digit)) return std::nullopt;
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  // A wrapped counter starts again at -2147483648: later than all before it.
+  // After an overflow the counter continues at -2147483648. These numbers are later than all
+  // others.
   return wrapped ? (std::int64_t{1} << 32) - std::min(number, kLastSequence + 1) : number;
 }
 
@@ -109,7 +111,8 @@ std::optional<Position> position_of(const Queue& queue, std::int64_t sequence,
     return position;
   }
   if (position.ahead != 0) {
-    // With ties the last of the others; else whoever stands right before.
+    // With ties, the last of the other entries with our number; otherwise the entry directly before
+    // ours.
     auto before = last - 1;
     if (before == mine) --before;
     position.predecessor = &*before;

@@ -19,7 +19,7 @@ void ReadCoalescer::read(const std::string& directory, Freshness freshness, Answ
 
 void ReadCoalescer::send(const std::string& directory, std::vector<Answer> answers,
                          Freshness freshness) {
-  // Answered in order: whatever is said to it is known when the list is answered.
+  // Answers come in order: the answer to the sync is known when the list is answered.
   auto before = std::make_shared<Reply>();
   before->status = Status::ok;
   if (freshness != Freshness::session) {
@@ -35,7 +35,7 @@ void ReadCoalescer::send(const std::string& directory, std::vector<Answer> answe
         listing.status = fresh ? reply.status : before->status;
         listing.code = fresh ? reply.code : before->code;
         if (listing.status == Status::ok) listing.queue = make_queue(reply.children);
-        // The next reading goes out first: answers may ask for more.
+        // Send the next read before calling the handlers: they may request more reads.
         auto reading = under_way_.find(directory);
         auto next = std::move(reading->second.waiting);
         const auto needed = std::exchange(reading->second.needed, Freshness::session);

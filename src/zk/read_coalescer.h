@@ -1,5 +1,5 @@
-// ReadCoalescer: reads lock directories. Readings that are asked for while one is under way share
-// the next one: a burst of joins costs a few lists, not one each.
+// ReadCoalescer: reads lock directories. Reads that are requested while one is under way share the
+// next one, so a burst of joins costs a few reads, not one for each join.
 #pragma once
 
 #include "zk/outbox.h"
@@ -21,12 +21,12 @@ struct Listing {
 
 class ReadCoalescer {
  public:
-  // Sent after the call, so it shows everything this session did before.
+  // The read is sent after the call to read(), so it shows everything that this session did before.
   using Answer = UniqueFunction<void(const Listing&)>;
-  // How much it must show of what others did before the call.
+  // Which changes of other sessions the read must show.
   enum class Freshness {
-    session,  // at least what this session has seen
-    synced,   // everything that was decided before
+    session,  // at least those that this session has seen
+    synced,   // all that were committed before the call
   };
 
   explicit ReadCoalescer(Outbox& outbox) : outbox_(outbox) {}
@@ -34,7 +34,7 @@ class ReadCoalescer {
 
  private:
   struct Reading {
-    std::vector<Answer> waiting;  // for the next reading
+    std::vector<Answer> waiting;  // for the next read
     Freshness needed = Freshness::session;
   };
   void send(const std::string& directory, std::vector<Answer> answers, Freshness freshness);
@@ -43,9 +43,9 @@ class ReadCoalescer {
   std::unordered_map<std::string, Reading> under_way_;
 };
 
-// A node that never is; removing it is a write that changes nothing.
+// A node that never exists. Removing it is a write that changes nothing.
 inline constexpr const char* kMissingNode = "/zookeeper/baton-nobody/nothing";
-// What the server says to that if all is well.
+// The normal answers of a server to that removal.
 inline bool is_missing_node_answer(Status status) noexcept {
   return status == Status::no_node || status == Status::no_auth;
 }

@@ -15,10 +15,10 @@ struct XidMutex {
 
 void skip_bad_request_numbers(zhandle_t* zh) {
   static RequestNumbers xids(std::time(nullptr));
-  // Held while they are used up: nobody else of ours draws one of them.
+  // Locked while the numbers are used up, so that no other request of baton gets one of them.
   const std::lock_guard guard(per_process<XidMutex>().mutex);
   std::uint32_t burn = xids.to_burn(std::time(nullptr));
-  // No path: refused, after it has taken a number.
+  // The C client refuses an empty path, but only after it has assigned a number.
   for (; burn != 0; --burn) zoo_aget(zh, "", 0, nullptr, nullptr);
 }
 

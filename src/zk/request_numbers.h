@@ -1,6 +1,7 @@
-// The C client numbers the requests of a whole process with one 32-bit counter that begins at the
-// time of day. After some 2.5 thousand million requests it comes by -8, -4, -2 and -1, which mean
-// other things: an answer numbered -4 crashes the client.
+// RequestNumbers: skips request numbers that crash the C client. The C client numbers all requests
+// of a process with one 32-bit counter that starts at the current time in seconds. After about 2.5
+// billion requests the counter reaches -8, -4, -2 and -1, which have a special meaning: an answer
+// with number -4 crashes the client.
 #pragma once
 
 #include "zk/namespace.h"
@@ -11,16 +12,17 @@
 
 namespace baton::zk {
 
-// Which numbers to leave out. Pure.
+// Computes how many numbers to skip. Pure.
 class RequestNumbers {
  public:
-  // start: the seconds of the first request, as far as we know.
+  // start: the time in seconds of the first request, as far as known.
   explicit RequestNumbers(std::int64_t start) noexcept : next_(static_cast<std::uint32_t>(start)) {}
 
-  // Before every request: how many numbers to use up first. Others in this process may use the C
-  // client too, so the berth is wide. now: in seconds; from -1 the counter goes on there.
+  // Call it before every request: returns how many numbers to use up first. The margin is wide
+  // because other code in this process may use the C client as well. now: the time in seconds;
+  // after -1 the counter continues from it.
   std::uint32_t to_burn(std::int64_t now) noexcept {
-    const std::uint32_t left = 0U - next_;  // until the counter comes to 0
+    const std::uint32_t left = 0U - next_;  // until the counter reaches 0
     if (left != 0 && left <= kBerth) {
       next_ = static_cast<std::uint32_t>(now) + kBerth;
       return left + kBerth;
@@ -35,7 +37,7 @@ class RequestNumbers {
   std::uint32_t next_;
 };
 
-// Before every request of this process: uses up the numbers that are not safe to use.
+// Call it before every request of this process. Uses up the numbers that are not safe.
 void skip_bad_request_numbers(zhandle_t* zh);
 
 }  // namespace baton::zk

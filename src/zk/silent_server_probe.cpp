@@ -19,18 +19,17 @@ namespace baton::zk {
 
 namespace {
 
-// One address of a server. Nothing has come from it as long as `fd` is open.
+// A connection to one address of a server. While `fd` is open, the server has sent nothing.
 struct Knock {
   std::size_t server;
   UniqueFd fd;
   bool asked = false;
 };
 
-// Every server answers this question to every client, if only by saying that it may not, and then
-// hangs up.
+// Every server answers this command, at least with a refusal, and then closes the connection.
 constexpr char kQuestion[] = {'s', 'r', 'v', 'r'};
 
-// A server that can be judged at once (no such name, refused) is put into `loud`.
+// Adds a server to `loud` if the result is known at once (unknown name, connection refused).
 std::vector<Knock> knock(const std::vector<Endpoint>& servers, std::set<std::size_t>& loud) {
   std::vector<Knock> knocks;
   for (std::size_t i = 0; i < servers.size(); ++i) {
@@ -107,7 +106,7 @@ ProbeResult find_silent_servers(const std::vector<Endpoint>& servers,
 
 struct SilentServerProbe::Shared {
   std::mutex mutex;
-  Loop* loop = nullptr;  // null: nothing is to be told any more
+  Loop* loop = nullptr;  // null: the probe was destroyed
   Found found;           // on the strand
 };
 
@@ -127,7 +126,7 @@ SilentServerProbe::SilentServerProbe(Loop& loop, std::vector<Endpoint> servers,
       });
     }).detach();
   } catch (const std::system_error&) {
-    // No threads left. The C client finds its way alone, only later.
+    // No thread could be started. The C client leaves the silent server by itself, only later.
   }
 }
 

@@ -17,18 +17,18 @@
 
 namespace baton::zk {
 
-// Servers by index. A server that is in neither set refused, hung up or has no address: the C
-// client skips it by itself.
+// Servers by index. A server in neither set has refused or closed the connection, or has no
+// address: the C client skips it by itself.
 struct ProbeResult {
-  std::set<std::size_t> silent;    // no address of it sent a byte or refused within the limit
-  std::set<std::size_t> answered;  // sent something
+  std::set<std::size_t> silent;    // no address sent a byte or refused within the limit
+  std::set<std::size_t> answered;  // sent at least one byte
 };
 
-// Blocks; looks names up. Not for servers that expect TLS: they stay silent.
+// Blocks, and resolves names. Not for servers that expect TLS: they would look silent.
 ProbeResult find_silent_servers(const std::vector<Endpoint>& servers,
                                 std::chrono::milliseconds limit);
 
-// The same on a thread of its own. On the strand of the loop.
+// Runs find_silent_servers() on its own thread. Use this class on the strand of the loop.
 class SilentServerProbe {
  public:
   using Found = UniqueFunction<void(const ProbeResult& silence)>;

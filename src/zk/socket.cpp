@@ -48,8 +48,8 @@ bool same_peer(const sockaddr_storage& a, const sockaddr_storage& b) noexcept {
   return false;
 }
 
-// These are other people's descriptors, which may be closed while we look: the kernel then says so.
-// System calls as such, because sanitizers take the looking for a race.
+// The descriptors belong to other code, and may be closed while they are examined; the kernel then
+// returns an error. Direct system calls are used because sanitizers report the access as a race.
 bool is_kind(int fd, std::string_view kind) {
   std::array<char, 32> target{};
   const std::string link = "/proc/self/fd/" + std::to_string(fd);

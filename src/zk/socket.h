@@ -1,4 +1,5 @@
-// The C client's socket, which it keeps to itself.
+// Finds the descriptors of the C client, which its API does not expose, and marks them
+// close-on-exec.
 #pragma once
 
 #include "zk/namespace.h"
@@ -13,13 +14,14 @@ namespace baton::zk {
 // "10.0.0.1:2181", "[::1]:2181".
 std::string peer_text(const sockaddr_storage& peer);
 
-// Marks this process's sockets to that server close-on-exec: the C client does not, and a program
-// that was started meanwhile would carry our session. Other connections to the same ZooKeeper
-// server are marked too; nobody means to pass those on.
+// Marks this process's sockets to that server close-on-exec. The C client does not, and a program
+// that this process starts would inherit the connection of our session. Other connections of this
+// process to the same ZooKeeper server are marked as well; no program needs to inherit them.
 void mark_close_on_exec(const sockaddr_storage& peer) noexcept;
 
-// The C client also makes a pipe to itself when it begins. Remembers the descriptors that are there
-// before; mark() marks pipes that came since and look like its own: not blocking, not marked.
+// Marks the pipe that the C client creates at its start. The constructor records the existing
+// descriptors. mark() marks newer pipes that look like the C client's: non-blocking and without
+// close-on-exec.
 class NewPipes {
  public:
   NewPipes();

@@ -18,12 +18,12 @@ Status status_of(int code) noexcept {
       return Status::node_exists;
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
-    case ZSESSIONMOVED:          // the old connection of a session that has moved on
-    case ZRUNTIMEINCONSISTENCY:  // an answer out of step: the connection is given up
+    case ZSESSIONMOVED:          // the session has moved to another connection
+    case ZRUNTIMEINCONSISTENCY:  // an answer out of order: the C client reconnects
     case ZCLOSING:
     case ZINVALIDSTATE:
     case ZNOTREADONLY:
-    case ZMARSHALLINGERROR:  // an answer that could not be read: it may have happened
+    case ZMARSHALLINGERROR:  // the answer could not be decoded: it may have happened
     case ZSYSTEMERROR:
     case kThrottled:
       return Status::lost;
@@ -62,7 +62,7 @@ Error call_error(Status status, int code, std::string_view what) {
       return {Errc::unsupported, text + "; baton needs ZooKeeper 3.5 or later"};
     case Status::ephemeral_parent:
       return {Errc::store_error,
-              text + "; a node on the path is somebody's entry, not a directory"};
+              text + "; a node on the path is an entry of a lock, not a directory"};
     case Status::ok:
     case Status::no_node:
     case Status::node_exists:

@@ -1,4 +1,4 @@
-// What a ZooKeeper server or its C client answered, as far as it makes a difference to us. Pure.
+// Classifies the return codes of ZooKeeper's C client by what baton must do next. Pure functions.
 #pragma once
 
 #include "zk/namespace.h"
@@ -14,13 +14,13 @@ enum class Status {
   ok,
   no_node,
   node_exists,
-  lost,              // no answer, or none that counts: it may have happened or not
-  expired,           // the session is over
-  no_auth,           // we may not
-  auth_failed,       // our credentials were refused; the session is over
-  unimplemented,     // the server is too old for it
+  lost,              // no usable answer: the request may have taken effect or not
+  expired,           // the session has ended
+  no_auth,           // permission denied
+  auth_failed,       // the credentials were refused; the session has ended
+  unimplemented,     // the server is too old for this request
   ephemeral_parent,  // the parent cannot have children
-  failed,            // anything else; it has not happened
+  failed,            // any other error; the request had no effect
 };
 
 // From the C client's return codes.
@@ -29,7 +29,7 @@ Status status_of(int code) noexcept;
 // For messages: "no node (-101)".
 std::string text_of(int code);
 
-// The error a caller gets. what: "create /app/job".
+// The error that the caller receives. what: the operation, as in "create /app/job".
 Error call_error(Status status, int code, std::string_view what);
 
 }  // namespace baton::zk

@@ -1,4 +1,4 @@
-// The record of the token base: a permanent node below the root.
+// Reads and writes the token base record: a permanent node below the root.
 #include "common/seam/token_base.h"
 #include "zk/path.h"
 #include "zk/session.h"
@@ -13,7 +13,8 @@ namespace baton::zk {
 
 void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
   const std::string node = lock_directory(parts_.root, kTokenBaseName);
-  // Behind a sync: a server that lags would show no record, and tokens would lack the base.
+  // Read after a sync: a server that lags may not show the record yet, and tokens would then be
+  // issued without the base.
   const auto synced = std::make_shared<Reply>();
   outbox_.ask({Request::Kind::sync, node, {}},
               [synced](Reply& reply, std::uint64_t) { *synced = std::move(reply); });
@@ -38,7 +39,7 @@ void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answ
                     });
                     return;
                   case Status::expired:
-                    return;  // the end of the session is told to the listener
+                    return;  // the listener learns that the session has ended
                   default:
                     answer(call_error(said.status, said.code, "read the token base " + node));
                 }
@@ -52,8 +53,8 @@ void Session::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answ
       answer(locks ? token_base_in_use(wanted, locks->front()) : locks.error());
       return;
     }
-    // The root's levels stay, as the record does. That a level is there already is fine; only what
-    // the last request says counts.
+    // The levels of the root are permanent, like the record. A level may already exist; only the
+    // answer to the last request counts.
     const auto levels = ancestors_of(lock_directory(parts_.root, kTokenBaseName));
     const auto denied = std::make_shared<std::optional<Reply>>();
     for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
@@ -68,9 +69,10 @@ void Session::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answ
                   const bool missing = reply.status == Status::no_node && *denied;
                   const Reply& said = missing ? **denied : reply;
                   if (said.status == Status::ok || said.status == Status::node_exists) {
-                    settle_token_base(wanted, std::move(answer));  // the store says whose it is
+                    settle_token_base(wanted, std::move(answer));  // read the stored value
                   } else if (said.status == Status::lost || said.status == Status::no_node) {
-                    // no_node: an empty container above went meanwhile, or a cut came in between.
+                    // no_node: the server has deleted an empty container above meanwhile, or the
+                    // connection broke between two requests.
                     retry_later([this, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base(wanted, std::move(answer));
                     });

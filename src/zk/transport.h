@@ -1,5 +1,6 @@
-// Transport: one ZooKeeper session as a line to send requests on. The real one is ClientHandle,
-// over the C client; tests have others. Everything happens on the strand of the client's Loop.
+// Transport: one ZooKeeper session as a way to send requests and receive events. ClientHandle
+// implements it with the C client; tests have other implementations. All calls and callbacks run on
+// the strand of the client's Loop.
 #pragma once
 
 #include "common/base/unique_function.h"
@@ -15,14 +16,14 @@ namespace baton::zk {
 struct Request {
   enum class Kind {
     create_entry,      // ephemeral and numbered
-    create_container,  // goes by itself when it was used and is empty
+    create_container,  // the server deletes it when it was used and is empty
     create_permanent,
     remove,
     children,
-    get,        // with the node's facts
-    get_watch,  // the same, and tell when it changes or goes
+    get,        // data and stat of the node
+    get_watch,  // the same, and report when the node changes or goes
     unwatch,
-    sync,  // what was decided before this is seen by reads after it
+    sync,  // later reads see everything committed before this
   };
   Kind kind;
   std::string path;
@@ -31,8 +32,8 @@ struct Request {
 
 struct Reply {
   Status status = Status::lost;
-  int code = 0;                       // the C client's, for messages
-  std::string path;                   // create: the name given
+  int code = 0;                       // the C client's return code, for messages
+  std::string path;                   // create: the name that the server assigned
   std::string data;                   // get
   std::vector<std::string> children;  // children
   std::uint64_t created_at = 0;       // create, get: czxid
@@ -43,34 +44,34 @@ using ReplyHandler = UniqueFunction<void(Reply&)>;
 
 struct Connection {
   std::int64_t session = 0;
-  std::chrono::milliseconds timeout{};  // as granted
+  std::chrono::milliseconds timeout{};  // as the server granted it
   std::string endpoint;
 };
 
 enum class NodeEvent { gone, changed };
 
-// Never called inside a call to the line.
+// Its functions are never called inside a call to the transport.
 class TransportListener {
  public:
   virtual ~TransportListener() = default;
   virtual void transport_connected(const Connection& connection) = 0;
-  // Requests under way answer "lost" afterwards.
+  // Requests under way are answered with Status::lost after this.
   virtual void transport_disconnected() = 0;
-  // For good. Nothing comes after it.
+  // The session has ended. No further call to the listener follows.
   virtual void transport_ended(Status why, const std::string& detail) = 0;
   virtual void transport_event(NodeEvent news, const std::string& path) = 0;
 };
 
 class Transport {
  public:
-  // No answer, news or `closed` comes after this.
+  // No answer, event or `closed` task is called after this.
   virtual ~Transport() = default;
-  // Requests go out in the order of the calls and are answered in that order, once each, never
-  // inside the call. While disconnected they answer "lost".
+  // Sends requests in the order of the calls. Each is answered once, in the same order, and never
+  // inside the call. Without a connection the answer is Status::lost.
   virtual void send(const Request& request, ReplyHandler answer) = 0;
-  // True: no server can have heard of this session since the last disconnect, or at all.
+  // True: no server can have heard of this session since the last disconnect, or since its start.
   virtual bool provably_disconnected() const noexcept = 0;
-  // Says goodbye to the server. The answer may take seconds.
+  // Closes the session at the server. `closed` may be called only after seconds.
   virtual void close(Task closed) = 0;
 };
 

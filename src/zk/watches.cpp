@@ -29,7 +29,7 @@ std::size_t Watches::add_lane(Outbox& outbox) {
   const std::size_t lane = lanes_.size();
   lanes_.push_back({&outbox, 0, TimerId::none, {}});
   if (lane != 0) {
-    // It may take a while until it is connected for the first time.
+    // The first connection of the lane may take a while.
     lanes_[lane].looking = loop_.at(loop_.now() + kUnwatchable, [this, lane] { look_apart(lane); });
   }
   return lane;
@@ -60,12 +60,12 @@ void Watches::look_apart(std::size_t lane) {
       own.push_back(id);
       return true;
     });
-    // The watch stays where it is: most look, find their node, and watch it again.
+    // The watch at the server stays: most watchers look, find their node, and watch it again.
     if (own.size() != before) lanes_[lane].looked.push_back(path);
   }
   for (const WatchId id : own) {
     auto watcher = watchers_.extract(id);
-    if (watcher.empty()) continue;  // taken back meanwhile
+    if (watcher.empty()) continue;  // unwatched meanwhile
     loop_.cancel(watcher.mapped().timer);
     watcher.mapped().handler(WatchEvent::look);
   }
@@ -89,7 +89,7 @@ std::size_t Watches::choose_lane(std::size_t bytes) {
     if (lanes_[i].outbox != nullptr && lanes_[i].bytes + bytes <= budget_) return i;
   }
   if (Outbox* const more = more_room_()) return add_lane(*more);
-  // The emptiest of those there are.
+  // No new lane: use the emptiest one.
   std::size_t best = 0;
   for (std::size_t i = 1; i < lanes_.size(); ++i) {
     if (lanes_[i].outbox != nullptr && lanes_[i].bytes < lanes_[best].bytes) best = i;
@@ -153,11 +153,12 @@ void Watches::armed(const std::string& path, std::uint64_t serial, const Reply& 
   const auto* const outbox = lanes_[state.lane].outbox;
   const bool cut = outbox == nullptr || !outbox->open();
   if (reply.status == Status::lost && cut && !state.watchers.empty()) {
-    arm(path);  // waits for the next connection
+    arm(path);  // sent with the next connection
     return;
   }
   if (reply.status != Status::no_node && !state.watchers.empty()) {
-    // We may not watch it, or not now. Whoever waits looks for himself, now and then.
+    // The server refuses the watch, or cannot serve it now. After a pause the watchers look for
+    // themselves.
     state.blocked = loop_.at(loop_.now() + kUnwatchable, [this, path] {
       if (const auto late = paths_.find(path); late != paths_.end()) fire(forget(late), false);
     });
@@ -187,8 +188,8 @@ void Watches::fire(const Path& gone, bool in_order) {
     auto watcher = watchers_.extract(id);
     if (watcher.empty()) continue;
     loop_.cancel(watcher.mapped().timer);
-    // Events of one connection come in the order in which things happened: if my own node had gone
-    // before, we would know.
+    // The events of one connection arrive in the order of the changes: if our own node had gone
+    // before this one, its event would have come before.
     const auto& mine = watcher.mapped().mine;
     const bool sure = in_order && mine && read_in_order(*mine, gone.connection);
     watcher.mapped().handler(sure ? WatchEvent::gone : WatchEvent::look);
@@ -199,7 +200,7 @@ void Watches::news(std::size_t lane, NodeEvent news, const std::string& path) {
   const auto found = paths_.find(path);
   if (found == paths_.end() || found->second.lane != lane || !found->second.armed) return;
   if (news == NodeEvent::changed) {
-    // Somebody wrote to the node, and the watch is spent.
+    // The data of the node was changed, which used up the watch.
     lanes_[lane].bytes -= cost(path);
     found->second.armed = false;
     if (found->second.watchers.empty()) {
@@ -223,7 +224,7 @@ void Watches::unwatch(WatchId id) {
   if (!found->second.watchers.empty()) return;
   idle_.push_back(watcher.mapped().path);
   if (std::exchange(sweeping_, true)) return;
-  // After this step: the same node is often watched again at once.
+  // Deferred to the end of this step, because the same node is often watched again at once.
   loop_.defer([this, alive = alive_] {
     if (*alive) sweep();
   });
@@ -239,7 +240,7 @@ void Watches::sweep() {
     const auto found = paths_.find(path);
     if (found == paths_.end() || !found->second.watchers.empty()) continue;
     Path& state = found->second;
-    if (state.asked) continue;  // decided when it is answered
+    if (state.asked) continue;  // armed() decides when the answer comes
     if (!state.armed) {
       forget(found);
       continue;
@@ -248,7 +249,7 @@ void Watches::sweep() {
     const std::size_t lane = state.lane;
     forget(found);
     if (lanes_[lane].outbox == nullptr) continue;
-    // Whatever the answer: a watch that stays costs an event that nobody waits for.
+    // The answer does not matter: a watch that remains costs only one event, which is ignored.
     lanes_[lane].outbox->ask({Request::Kind::unwatch, path, {}}, [](Reply&, std::uint64_t) {});
   }
 }

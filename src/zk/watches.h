@@ -1,6 +1,7 @@
-// Watches: who waits for which node to go. Counted by path: many may wait for one node, the
-// server is asked once. What the server would have to be told again after a reconnect is bounded:
-// beyond that, watches go to further lanes, each a session of its own.
+// Watches: reports to watchers when a node goes. Watchers of the same node share one watch at the
+// server. After a reconnect the C client registers all watches again, so their total size per
+// session is limited. Beyond the limit, watches go to further lanes; each lane is a separate
+// session.
 #pragma once
 
 #include "common/base/loop.h"
@@ -20,12 +21,12 @@ namespace baton::zk {
 
 class Watches {
  public:
-  // The C client tells the server all watches again in one packet, which the server refuses above
-  // 1 MiB.
+  // After a reconnect the C client sends all watches in one packet, and the server refuses a packet
+  // above 1 MiB.
   static constexpr std::size_t kBudget = std::size_t{512} * 1024;
 
-  // budget: bytes of paths per lane. more_room: all lanes are full: add one, now or later; until
-  // then the last one takes more.
+  // budget: bytes of paths per lane. more_room: called when all lanes are full. Returns the outbox
+  // of a new lane, or null: then the emptiest lane takes the watch.
   Watches(Loop& loop, std::size_t budget, std::function<Outbox*()> more_room);
   ~Watches();
   Watches(const Watches&) = delete;
@@ -34,20 +35,22 @@ class Watches {
   // Lane 0 is the session that owns our nodes.
   std::size_t add_lane(Outbox& outbox);
   std::size_t lanes() const noexcept { return lanes_.size(); }
-  // Its session is over: whoever watched there looks for himself. The lane is not used again.
+  // The session of the lane has ended: its watchers look for themselves. The lane is not used
+  // again.
   void lane_ended(std::size_t lane);
-  // Its connection was lost: what is watched there is not told until it is back. Those that watch
-  // their own node there look now, and every second until then: a holder must hear soon that its
-  // entry is gone. Not for lane 0: after its return everything looks.
+  // The connection of the lane was lost, so its watches report nothing until it is back. Watchers
+  // of their own node look now, and every second until then, because a holder must learn soon that
+  // its entry is gone. Not for lane 0: when it is back, all waiters look.
   void lane_cut(std::size_t lane);
-  void stop_looking();  // the session is over
+  void stop_looking();  // the session has ended
 
-  // mine: the path of the watcher's own node, if he stands behind this one. soon: within 100 ms is
-  // early enough.
+  // mine: the path of the watcher's own node, if it waits behind this node. soon: the watch may
+  // start up to 100 ms later.
   WatchId watch(const std::string& path, std::optional<std::string> mine, bool soon,
                 WatchHandler handler);
   void unwatch(WatchId id);
-  // Our node at this path is about to be removed: its watch needs no removal of its own.
+  // The session is about to remove its node at this path: the event of the removal ends the watch,
+  // so the watch needs no separate removal.
   void going(const std::string& path);
 
   void news(std::size_t lane, NodeEvent news, const std::string& path);
@@ -56,20 +59,20 @@ class Watches {
 
  private:
   struct Lane {
-    Outbox* outbox = nullptr;  // null: over
+    Outbox* outbox = nullptr;  // null: the lane has ended
     std::size_t bytes = 0;
-    TimerId looking = TimerId::none;  // while it is apart
-    std::vector<std::string> looked;  // nodes whose watchers have looked: some come back, some not
+    TimerId looking = TimerId::none;  // while it has no connection
+    std::vector<std::string> looked;  // nodes whose watchers have looked, and may watch again
   };
   struct Path {
     std::vector<WatchId> watchers;
     std::size_t lane = 0;
-    bool asked = false;  // the request is on its way
-    bool armed = false;  // the server will tell
+    bool asked = false;  // the request is under way
+    bool armed = false;  // the server will report
     bool going = false;
-    TimerId blocked = TimerId::none;  // we may not watch it: whoever waits looks when this fires
-    std::uint64_t connection = 0;     // where it was armed
-    std::uint64_t serial = 0;         // answers to earlier lives of this path are void
+    TimerId blocked = TimerId::none;  // the watch was refused: watchers look at this time
+    std::uint64_t connection = 0;     // on which it was armed
+    std::uint64_t serial = 0;         // answers for an earlier record of this path are ignored
   };
   struct Watcher {
     std::string path;
@@ -95,7 +98,7 @@ class Watches {
   std::vector<Lane> lanes_;
   Paths paths_;
   std::unordered_map<WatchId, Watcher> watchers_;
-  std::vector<std::string> idle_;  // paths that may have lost their last watcher in this step
+  std::vector<std::string> idle_;  // paths whose last watcher may have gone in this step
   bool sweeping_ = false;
   std::uint64_t next_id_ = 1;
   std::uint64_t next_serial_ = 1;
