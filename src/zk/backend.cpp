@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A session that is not open after this long is looked into.
+// If a session is not open after this time, the backend looks for silent servers.
 constexpr milliseconds kSlow{500};
 
 std::string host_list(const std::vector<Endpoint>& servers) {
@@ -59,7 +59,7 @@ class Backend final : public internal::Backend {
     const bool inside = loop_.on_thread();
     loop_.stop();
     if (inside) return;
-    opening_.reset();  // nothing takes it any more
+    opening_.reset();  // nothing takes the session any more
     scout_.reset();
   }
 
@@ -70,7 +70,7 @@ class Backend final : public internal::Backend {
     silent_.clear();
     forget_complaint();
     if (!begin(address_.hosts)) return;
-    // The C client would try without end; the caller should hear why.
+    // The C client would retry without end. This timeout tells the caller the reason.
     const auto patience = std::clamp(options_.connect_timeout * 4 / 5, milliseconds(1),
                                      std::max(options_.session_timeout, milliseconds(5'000)));
     loop_.cancel(timer_);
@@ -79,7 +79,7 @@ class Backend final : public internal::Backend {
     });
     loop_.cancel(scout_timer_);
     if (servers_.size() < 2) return;
-    // Early enough to leave more than half of the time to those that answer.
+    // Early enough to leave more than half of the time to the servers that answer.
     const auto slow = std::min(patience / 8, kSlow);
     scout_timer_ = loop_.at(loop_.now() + slow, [this, number, limit = slow * 2] {
       if (number == opens_) find_silent(limit);
@@ -87,14 +87,15 @@ class Backend final : public internal::Backend {
   }
 
  private:
-  // Begins to connect to these hosts. False: it cannot, and the answer is on its way.
+  // Starts to connect to these hosts. False: it cannot, and the error will be delivered.
   bool begin(const std::string& hosts) {
     const std::uint64_t number = opens_;
     const std::uint64_t attempt = ++attempts_;
     try {
       opening_ = std::make_unique<Session>(
           parts(hosts), *listener_, [this, number, attempt](Result<Done> opened) {
-            // Not inside the session's own call: it may be destroyed.
+            // Deferred: finish() may destroy the session, which must not happen inside its own
+            // call.
             loop_.defer([this, number, attempt, opened = std::move(opened)]() mutable {
               if (number == opens_ && attempt == attempts_) finish(std::move(opened));
             });
@@ -108,8 +109,8 @@ class Backend final : public internal::Backend {
     return true;
   }
 
-  // It takes longer than usual. Perhaps the C client stands before a server that accepts
-  // connections and stays silent; it would stay there for two thirds of the session timeout.
+  // Opening takes longer than usual. The C client may wait for a server that accepts connections
+  // and stays silent; it leaves such a server only after two thirds of the session timeout.
   void find_silent(milliseconds limit) {
     if (!answer_ || !address_.tls.ca_file.empty()) return;
     scout_ = std::make_unique<SilentServerProbe>(
@@ -118,25 +119,25 @@ class Backend final : public internal::Backend {
         });
   }
 
-  // The session that is being opened has no entries yet, so it may be dropped for another one,
-  // which knows only the servers that do answer. It keeps to those: the next session may use all
-  // again.
+  // The session that is being opened has no entries yet, so it can be replaced by one that knows
+  // only the servers that are not silent. That session uses only these; the next session may use
+  // all servers again.
   void leave_out(const ProbeResult& silence) {
     const auto& silent = silence.silent;
     if (silent.empty()) return;
-    if (opening_->info().state == SessionState::connected) return;  // it stands before another one
+    if (opening_->info().state == SessionState::connected) return;  // it has found another server
     std::vector<Endpoint> rest;
     std::vector<Endpoint> left_out;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
       (silent.contains(i) ? left_out : rest).push_back(servers_[i]);
     }
     silent_ = host_list(left_out);
-    // Servers that refuse are no better than silent ones, which may only be paused: without a
-    // server that answers, all of them stay in the list.
+    // If no server answers, all servers stay in the list: a silent server may only be paused, and a
+    // server that refuses is not better.
     const bool narrow = !silence.answered.empty();
     options_.log(LogLevel::warning,
                  where() + ": no answer from " + silent_ +
-                     (narrow ? "; the new session does without it. Check that server"
+                     (narrow ? "; the new session does not use it. Check that server"
                              : ", and no other server answers. Check the servers"));
     if (!narrow) return;
     begin(host_list(rest));
@@ -164,7 +165,7 @@ class Backend final : public internal::Backend {
     std::string text = "no server of " + address_.hosts + " accepted a session";
     if (!silent_.empty()) text += "; no answer from " + silent_;
     const std::string complaint = last_complaint();
-    return complaint.empty() ? text : text + "; last heard: " + complaint;
+    return complaint.empty() ? text : text + "; last log line of the C client: " + complaint;
   }
 
   void finish(Result<Done> opened) {
@@ -174,7 +175,7 @@ class Backend final : public internal::Backend {
     auto session = std::move(opening_);
     auto answer = std::exchange(answer_, nullptr);
     if (opened && session->info().state == SessionState::closed) {
-      opened = Error(Errc::connection_failed, "the session ended as soon as it began");
+      opened = Error(Errc::connection_failed, "the session ended while it was being opened");
     }
     if (!opened) {
       ++opens_;
@@ -203,7 +204,7 @@ class Backend final : public internal::Backend {
   TimerId scout_timer_ = TimerId::none;
   bool told_ = false;
   SessionListener* listener_ = nullptr;
-  std::string silent_;  // servers that the session being opened does without
+  std::string silent_;  // servers that the session being opened does not use
   Answer<std::unique_ptr<internal::Session>> answer_;
   std::unique_ptr<Session> opening_;
   std::unique_ptr<SilentServerProbe> scout_;
@@ -220,8 +221,8 @@ Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
   const bool tls = !options.tls.ca_file.empty() || !options.tls.cert_file.empty();
   if (tls && !ClientHandle::has_tls()) {
     return Error(Errc::unsupported,
-                 "connect: the installed ZooKeeper C client has no TLS; use a build of it that "
-                 "has, or a TLS tunnel beside this process");
+                 "connect: the installed ZooKeeper C client has no TLS; install a build with TLS, "
+                 "or run a TLS tunnel beside this process");
   }
   if (tls && (options.tls.ca_file.empty() || options.tls.cert_file.empty())) {
     return Error(Errc::invalid_argument,
@@ -232,7 +233,7 @@ Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
     if (!tls && !zookeeper.plaintext_auth) {
       return Error(Errc::invalid_argument,
                    "connect: the password would go over the network in the clear; set "
-                   "zookeeper.plaintext_auth if the network may see it");
+                   "zookeeper.plaintext_auth to allow this");
     }
     auto password = read_password(options.credentials);
     if (!password) return password.error();
@@ -241,7 +242,7 @@ Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
     address.read_group = zookeeper.read_group;
   } else if (!zookeeper.read_group.empty()) {
     return Error(Errc::invalid_argument,
-                 "connect: zookeeper.read_group needs credentials; without them everybody may "
+                 "connect: zookeeper.read_group needs credentials; without them every client may "
                  "read and write");
   }
   if (!zookeeper.read_group.empty() && zookeeper.read_group.find(':') == std::string::npos) {
@@ -249,7 +250,8 @@ Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
                  "connect: zookeeper.read_group is \"scheme:id\", like \"digest:ops:HASH\"");
   }
   if (url.root == "/zookeeper" || url.root.starts_with("/zookeeper/")) {
-    return Error(Errc::invalid_argument, "connect: /zookeeper belongs to the servers");
+    return Error(Errc::invalid_argument,
+                 "connect: /zookeeper is reserved for the servers; choose another root");
   }
   return std::unique_ptr<internal::Backend>(
       std::make_unique<Backend>(std::move(address), url.endpoints, url.root, options));

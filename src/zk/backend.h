@@ -1,4 +1,4 @@
-// The ZooKeeper store: an ensemble, through the official C client.
+// Creates the backend that uses a ZooKeeper ensemble through the official C client.
 #pragma once
 
 #include "zk/namespace.h"
@@ -10,8 +10,8 @@
 
 namespace baton::zk {
 
-// No I/O but reading the password. Error(invalid_argument), Error(unsupported) for what this build
-// or its C client cannot do.
+// Reads the password; does no other I/O. Error(invalid_argument) for options that are invalid;
+// Error(unsupported) for options that the installed C client does not support.
 Result<std::unique_ptr<internal::Backend>> make_backend(const StoreUrl& url,
                                                         const BackendOptions& options);
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-// Only in builds of the C client that have TLS; Debian's does not.
+// Exists only in builds of the C client with TLS; Debian's build has none.
 extern "C" __attribute__((weak)) zhandle_t* zookeeper_init_ssl(const char* host, const char* cert,
                                                                watcher_fn fn, int recv_timeout,
                                                                const clientid_t* clientid,
@@ -38,7 +38,7 @@ struct Question {
   void* core;
 };
 
-// One thing that came from the C client's threads, in order.
+// One message from the C client's threads. Messages are handled in order.
 struct Item {
   enum class Kind { answer, session, news, opened } kind;
   std::uint64_t question = 0;
@@ -58,24 +58,24 @@ void copy_stat(const Stat* stat, Reply& reply) {
 
 }  // namespace
 
-// Shared by the strand, the C client's threads, and whoever opens and closes the handle. The C
-// client knows it by address: it lives until zookeeper_close has returned.
+// Shared by the strand, the C client's threads, and the threads that open and close the handle. The
+// C client has its address, so it lives until zookeeper_close has returned.
 struct ClientHandle::Core : std::enable_shared_from_this<Core> {
   explicit Core(const Address& to)
       : address(to), acl(!to.user.empty(), to.read_group), authenticated(to.user.empty()) {}
 
   std::mutex mutex;
-  Loop* loop = nullptr;     // null once nobody listens any more
-  std::vector<Item> inbox;  // a drain is posted when it stops being empty
+  Loop* loop = nullptr;     // null after the ClientHandle was destroyed
+  std::vector<Item> inbox;  // drain() is posted when the first item comes
 
-  // On the strand alone.
+  // The members below are used only on the strand.
   const Address address;
   const Acl acl;
   TransportListener* listener = nullptr;
   zhandle_t* handle = nullptr;
   bool connected = false;
   bool told_connected = false;
-  bool authenticated = false;  // or nobody to be
+  bool authenticated = false;  // true also without a user
   bool ended = false;
   Task closed;
   Connection connection;
@@ -86,9 +86,9 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
   };
   std::unordered_map<std::uint64_t, Asked> asked;
 
-  // ---- from the C client's threads: copy and enqueue, nothing else
+  // ---- on the C client's threads: only copy and enqueue
 
-  // False: nobody listens any more.
+  // False: the ClientHandle was destroyed.
   bool put(Item item) noexcept {
     const std::lock_guard guard(mutex);
     if (loop == nullptr) return false;
@@ -127,7 +127,8 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
     const auto* const question = static_cast<const Question*>(data);
     reply.code = code;
     reply.status = status_of(code);
-    // Servers may say so a moment before they end the session; the end itself comes as an event.
+    // A server may answer this just before it ends the session. Only the session event counts as
+    // the end.
     if (reply.status == Status::expired) reply.status = Status::lost;
     Item item{Item::Kind::answer, question->id, std::move(reply), 0, {}, {}, nullptr};
     static_cast<Core*>(question->core)->put(std::move(item));
@@ -154,7 +155,8 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
     copy_stat(stat, reply);
     answer(data, code, std::move(reply));
   }
-  // May run with the C client's lock held. A refusal comes as a session event, too.
+  // Does nothing: it may run with the C client's lock held, and a refusal also comes as a session
+  // event.
   static void on_auth(int, const void*) noexcept {}
 
   // ---- on the strand
@@ -169,7 +171,7 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
       if (listener != nullptr) {
         take(item);
       } else if (item.kind == Item::Kind::opened && item.handle != nullptr) {
-        reap_apart(shared_from_this(), item.handle);  // nobody is left who wants it
+        reap_apart(shared_from_this(), item.handle);  // the ClientHandle was destroyed
       }
     }
   }
@@ -219,13 +221,13 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
   void say_connected() {
     if (ended || !connected || handle == nullptr || told_connected) return;
     if (!authenticated) {
-      // Here, where nothing of ours is queued yet, and not earlier: after a failed attempt to
-      // connect the C client forgets what it is told. It goes out first, and again by itself after
-      // every reconnect.
+      // Not earlier: after a failed attempt to connect, the C client forgets the credentials. Here
+      // no request is queued yet, so the credentials are sent first. The C client sends them again
+      // after every reconnect.
       const std::string who = address.user + ":" + address.password;
       const int code = zoo_add_auth(handle, "digest", who.data(), static_cast<int>(who.size()),
                                     &on_auth, nullptr);
-      if (code != ZOK) return;  // disconnected again: with the next connection
+      if (code != ZOK) return;  // disconnected again: retry with the next connection
       authenticated = true;
     }
     told_connected = true;
@@ -237,7 +239,7 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
     listener->transport_ended(why, detail);
   }
 
-  // ---- on threads of their own, with all signals blocked
+  // ---- on separate threads, with all signals blocked
 
   void open() noexcept {
     const int timeout = static_cast<int>(address.timeout.count());
@@ -254,7 +256,8 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
     }
     if (zh != nullptr) {
       pipes.mark();
-      // Else it looks names up before every poll. It still does when a connection was lost.
+      // Without this the C client resolves names before every poll. It still does after a lost
+      // connection.
       zoo_set_servers_resolution_delay(zh, -1);
     }
     const int error = zh == nullptr ? errno : 0;
@@ -265,7 +268,7 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
 
   static void reap_apart(const std::shared_ptr<Core>& core, zhandle_t* zh);
 
-  // Takes seconds if the server is silent. Afterwards the C client calls nobody.
+  // Takes seconds if the server is silent. After it the C client makes no more callbacks.
   void reap(zhandle_t* zh) noexcept {
     zookeeper_close(zh);
     const std::lock_guard guard(mutex);
@@ -280,7 +283,7 @@ void ClientHandle::Core::reap_apart(const std::shared_ptr<Core>& core, zhandle_t
   try {
     run_apart([core, zh] { core->reap(zh); });
   } catch (const std::system_error&) {
-    core->reap(zh);  // no threads left: slow, but nothing leaks
+    core->reap(zh);  // no thread available: slow, but nothing leaks
   }
 }
 
@@ -302,18 +305,19 @@ ClientHandle::~ClientHandle() {
     for (const Item& item : core_->inbox) {
       if (item.kind == Item::Kind::opened && item.handle != nullptr) zh = item.handle;
     }
-    core_->inbox.clear();  // a drain that is posted already finds nothing
+    core_->inbox.clear();  // a drain already posted finds nothing
   }
   core_->closed = nullptr;
-  // Whoever waits is let go now; the C client keeps the tags until it has closed.
+  // Release the answer handlers now. The tags stay, because the C client uses them until it has
+  // closed.
   for (auto& [id, question] : core_->asked) question.answer = nullptr;
   if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
 bool ClientHandle::provably_disconnected() const noexcept {
-  if (core_->handle == nullptr) return false;  // who knows
-  // An int that the C client's thread writes, a moment after the first bytes went out: whoever asks
-  // believes it only if it says the same for a while.
+  if (core_->handle == nullptr) return false;  // not known
+  // The C client's thread writes this state shortly after it has sent the first bytes. The caller
+  // must see the same result for a while before it relies on it.
   const int state = zoo_state(core_->handle);
   return state == 0 || state == ZOO_CONNECTING_STATE || state == ZOO_NOTCONNECTED_STATE;
 }
@@ -321,7 +325,7 @@ bool ClientHandle::provably_disconnected() const noexcept {
 void ClientHandle::close(Task closed) {
   zhandle_t* const zh = std::exchange(core_->handle, nullptr);
   core_->closed = std::move(closed);
-  // Else: never opened, or closing already. Nothing to say goodbye to.
+  // Without a handle it was never opened, or is already closing: there is no session to close.
   if (zh != nullptr) Core::reap_apart(core_, zh);
 }
 
@@ -361,11 +365,13 @@ void ClientHandle::send(const Request& request, ReplyHandler answer) {
         code = zoo_aget(zh, path, 0, &Core::on_data, tag);
         break;
       case Request::Kind::get_watch:
-        // One watcher and context for all: many different ones cost the C client quadratic time.
+        // All watches use the same function and context: many different ones cost the C client
+        // quadratic time.
         code = zoo_awget(zh, path, &Core::on_event, &core, &Core::on_data, tag);
         break;
       case Request::Kind::unwatch:
-        // Declared as a pointer to a function pointer; the function itself is meant.
+        // The header declares a pointer to a function pointer, but the C client expects the
+        // function.
         code = zoo_aremove_all_watches(zh, path, ZWATCHTYPE_DATA, 0,
                                        reinterpret_cast<void_completion_t*>(&Core::on_done), tag);
         break;
@@ -375,9 +381,9 @@ void ClientHandle::send(const Request& request, ReplyHandler answer) {
     }
   }
   if (code == ZOK) return;
-  // Refused: the C client will not call back. Answered in line with what its threads have put
-  // there; if the session is over, that news is on its way, and nothing should be sent until it
-  // comes.
+  // The C client refused the request and will not call back. Put the answer into the inbox, behind
+  // the messages of its threads. If the session has ended, that event is under way; nothing should
+  // be sent until it comes.
   if (code == ZINVALIDSTATE) {
     core.put({Item::Kind::session, 0, {}, ZOO_NOTCONNECTED_STATE, {}, {}, nullptr});
   }

@@ -45,7 +45,7 @@ Time Heartbeat::suspect_at() const noexcept {
 }
 
 bool Heartbeat::write_is_old() const noexcept {
-  // Writes are two intervals apart while we are active.
+  // While the heartbeat is active, writes are two intervals apart.
   return loop_.now() >= last_write_ + 2 * interval_ + interval_ / 2;
 }
 

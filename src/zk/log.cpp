@@ -16,7 +16,7 @@ struct Complaint {
 Complaint& complaint() { return per_process<Complaint>(); }
 }  // namespace
 
-// Lines come as "date:pid(tid):ZOO_ERROR@function@line: text".
+// A line has the form "date:pid(tid):ZOO_ERROR@function@line: text".
 void on_client_log(const char* line) {
   const std::string_view text(line);
   auto at = text.find("ZOO_ERROR@");

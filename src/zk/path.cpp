@@ -11,7 +11,7 @@ namespace baton::zk {
 
 namespace {
 
-constexpr std::string_view kOurs = "-lock-";  // and Curator's
+constexpr std::string_view kOurs = "-lock-";  // the same as Curator's
 constexpr std::string_view kKazoos = "__lock__";
 constexpr std::string_view kVersion = "baton/1 ";
 constexpr std::size_t kLongestLabel = 256;

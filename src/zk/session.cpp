@@ -1,5 +1,5 @@
-// Tickets; session_lifecycle.cpp has the line and the lease, session_admin.cpp the operators'
-// calls.
+// Session: joins queues, looks at them, and withdraws tickets. session_lifecycle.cpp has the
+// transport and the lease, session_admin.cpp the operators' calls.
 #include "zk/session.h"
 
 #include "common/base/mutant.h"
@@ -10,7 +10,8 @@
 namespace baton::zk {
 
 namespace {
-// A directory that vanishes this often between two requests is being removed on purpose.
+// If the directory is removed this often between two requests, another program removes it on
+// purpose.
 constexpr int kMostTries = 16;
 }  // namespace
 
@@ -29,7 +30,7 @@ void Session::forget(const OwnTicketPtr& ticket) {
 
 // ---- joining
 
-// Create and list go out back to back and are answered in order.
+// One attempt to join. Create and list are sent together and answered in order.
 struct Session::JoinTry {
   OwnTicketPtr ticket;
   int tries = 0;
@@ -65,8 +66,9 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
 
 void Session::create(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer) {
   if (ticket->withdrawn) {
-    // Given up while we were finding out: whoever withdraws must not find nothing, and then this.
-    answer(Error(Errc::cancelled, "join " + directory(ticket->name) + ": given up"));
+    // Withdrawn meanwhile. Creating the node now would leave an orphan: withdraw has already
+    // reported it gone, or is about to.
+    answer(Error(Errc::cancelled, "join " + directory(ticket->name) + ": cancelled"));
     return;
   }
   const auto attempt = std::make_shared<JoinTry>();
@@ -106,7 +108,7 @@ void Session::created(const std::shared_ptr<JoinTry>& attempt, const Listing& li
     outcome = call_error(made.status, made.code, what);
   }
   for (auto& gone : std::exchange(ticket->gone, {})) {
-    withdraw(ticket->name, ticket->nonce, std::move(gone));  // given up while it was on its way
+    withdraw(ticket->name, ticket->nonce, std::move(gone));  // came while the create was under way
   }
   attempt->answer(*std::move(outcome));
 }
@@ -115,13 +117,16 @@ void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
   const std::string where = directory(ticket->name);
   if (tries >= kMostTries) {
     forget(ticket);
-    answer(Error(Errc::store_error, "join " + where + ": the directory keeps vanishing"));
+    answer(
+        Error(Errc::store_error,
+              "join " + where +
+                  ": the directory is removed each time it is created; find out what removes it"));
     return;
   }
   const auto kind =
       permanent_parents_ ? Request::Kind::create_permanent : Request::Kind::create_container;
-  // Of every level the worst that was said; that a level is there already is fine. Levels above may
-  // be out of our reach: only what the last attempt says counts.
+  // Keeps the last refusal of any level; a level that already exists is fine. The client may have
+  // no permission for the upper levels, so a refusal counts only if the last level does not exist.
   auto refused = std::make_shared<std::optional<Reply>>();
   const auto levels = ancestors_of(where);
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -132,16 +137,16 @@ void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
       const bool there = reply.status == Status::ok || reply.status == Status::node_exists;
       if (!there && reply.status != Status::no_node) *refused = reply;
       if (!last) return;
-      if (ticket->withdrawn) {  // nothing was made, and nothing will be
+      if (ticket->withdrawn) {  // no entry was created, and none will be
         forget(ticket);
         for (auto& gone : std::exchange(ticket->gone, {})) gone(Done{});
-        answer(Error(Errc::cancelled, "join " + where + ": given up"));
+        answer(Error(Errc::cancelled, "join " + where + ": cancelled"));
       } else if (!there && *refused && (*refused)->status == Status::unimplemented &&
                  kind == Request::Kind::create_container) {
         permanent_parents_ = true;  // a server without containers
         create(ticket, tries + 1, std::move(answer));
       } else if (!there && *refused) {
-        forget(ticket);  // no entry was made: the next join begins anew
+        forget(ticket);  // no entry was created: the next join starts again
         answer(call_error((*refused)->status, (*refused)->code, "make " + where));
       } else {
         create(ticket, tries + 1, std::move(answer));
@@ -150,11 +155,11 @@ void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
   }
 }
 
-// ---- a create whose answer was lost
+// ---- finding the node of a create whose answer was lost
 
 void Session::find(const OwnTicketPtr& ticket, Answer<std::string> answer) {
-  // The session is the same, so whatever the old connection still had under way was decided before
-  // this sync: a list without our node proves that it is not, and will not be.
+  // The session is the same, so every request of the old connection was committed or dropped before
+  // this sync. A list without our node proves that the node does not exist and will not be created.
   const auto freshness = mutant(Mutant::find_without_sync) ? ReadCoalescer::Freshness::session
                                                            : ReadCoalescer::Freshness::synced;
   lister_.read(
@@ -184,14 +189,14 @@ void Session::adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<
           ticket->token = reply.created_at;
           look(ticket->name, ticket->nonce, std::move(answer));
         } else if (reply.status == Status::ok || reply.status == Status::no_node) {
-          create(ticket, 0, std::move(answer));  // another session's, about to go; or gone
+          create(ticket, 0, std::move(answer));  // gone, or of an old session and about to go
         } else {
           answer(call_error(reply.status, reply.code, "read " + path(ticket->name, node)));
         }
       });
 }
 
-// ---- where we stand
+// ---- looking
 
 Result<Standing> Session::standing(const OwnTicketPtr& ticket, const Listing& listing) const {
   if (listing.status == Status::no_node) return Standing{};
@@ -201,9 +206,9 @@ Result<Standing> Session::standing(const OwnTicketPtr& ticket, const Listing& li
   if (is_exhausted(ticket->sequence) && !mutant(Mutant::ties_by_name)) {
     return Error(Errc::store_error,
                  "the directory " + directory(ticket->name) +
-                     " has given out its last number (2147483647), so the order of its entries "
-                     "is lost: nobody gets this lock. Remove the directory once it is empty; a "
-                     "container vanishes by itself a minute or two after its last entry");
+                     " has used its last sequence number (2147483647), so the order of its entries "
+                     "is lost and no client can acquire this lock. Remove the directory when it is "
+                     "empty; the server removes a container a minute or two after its last entry");
   }
   Standing result;
   const auto position = position_of(listing.queue, ticket->sequence, ticket->node);
@@ -225,7 +230,7 @@ void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Standing{}); });
     return;
   }
-  // What watches on other sessions have told may not have reached our server yet.
+  // Our server may not have seen the changes yet that watches of other sessions have reported.
   const bool synced = !watch_sessions_.empty();
   const auto ticket = known->second;
   lister_.read(directory(name),
@@ -236,7 +241,8 @@ void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
                    answer(std::move(where));
                    return;
                  }
-                 // Our ticket is not in the list. A hold would end for that: let the leader say it.
+                 // Our ticket is not in the list, which would end a hold. Confirm it with a read
+                 // after a sync with the leader.
                  lister_.read(directory(ticket->name), ReadCoalescer::Freshness::synced,
                               [this, ticket, answer = std::move(answer)](
                                   const Listing& sure) mutable { answer(standing(ticket, sure)); });

@@ -1,5 +1,5 @@
-// Session: the seam over one ZooKeeper session. Every ticket is an ephemeral, numbered node in
-// the directory of its lock.
+// Session: implements internal::Session with one ZooKeeper session. Every ticket is an ephemeral
+// sequential node in the directory of its lock.
 #pragma once
 
 #include "common/seam/session.h"
@@ -25,23 +25,24 @@ namespace baton::zk {
 
 struct SessionParts {
   Loop* loop;
-  // A new line; also for further sessions that only watch.
+  // Creates a transport, for this session and for further sessions that only watch.
   std::function<std::unique_ptr<Transport>(TransportListener&)> make_transport;
   std::string root;       // "" or "/app"
-  std::string client_id;  // what our entries begin with
+  std::string client_id;  // the prefix of our entries' names
   std::string label;
   bool permanent_parents = false;
   std::size_t watch_budget = Watches::kBudget;
-  std::chrono::milliseconds patience{60'000};  // of callers that do not say how long they wait
-  // Without a root, list() meets the trees of everything else that uses the ensemble. So many
-  // directories without an entry are read, and no more.
+  std::chrono::milliseconds patience{60'000};  // for callers without a deadline
+  // Without a root, list() also reads the trees of all other programs on the ensemble. It fails
+  // after this many directories without an entry.
   std::size_t most_strange = 10'000;
   std::function<void(LogLevel, std::string_view)> log;
 };
 
 class Session final : public internal::Session, private TransportListener {
  public:
-  // opened: once, with this session ready for use, or with why it cannot be. Not inside the call.
+  // opened: called once, with Done when the session is ready for use, or with the error. Never
+  // called inside the constructor.
   Session(SessionParts parts, SessionListener& listener, Answer<Done> opened);
   ~Session() override;
 
@@ -64,11 +65,11 @@ class Session final : public internal::Session, private TransportListener {
 
  private:
   struct JoinTry;
-  // A ticket of ours, from the first request about it until it is gone for sure.
+  // A ticket of this client, from the first request about it until it is certainly gone.
   struct OwnTicket {
     enum class State {
-      joining,   // the create is on its way
-      in_doubt,  // its answer was lost
+      joining,   // the create is under way
+      in_doubt,  // the answer was lost
       there,
     };
     OwnTicket(LockName lock, Nonce ours, std::string entry)
@@ -83,7 +84,7 @@ class Session final : public internal::Session, private TransportListener {
     std::uint64_t create_request = 0;
     bool withdrawn = false;
     bool removal_in_doubt = false;   // the answer to a removal was lost
-    std::vector<Answer<Done>> gone;  // asked for while the create was on its way
+    std::vector<Answer<Done>> gone;  // withdrawals while the create was under way
     std::weak_ptr<JoinTry> attempt;
   };
   using OwnTicketPtr = std::shared_ptr<OwnTicket>;
@@ -94,7 +95,7 @@ class Session final : public internal::Session, private TransportListener {
   void create(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer);
   void created(const std::shared_ptr<JoinTry>& attempt, const Listing& listing);
   void make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer);
-  void find(const OwnTicketPtr& ticket, Answer<std::string> node);  // "": it is not there
+  void find(const OwnTicketPtr& ticket, Answer<std::string> node);  // "": it does not exist
   void adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<Done> answer);
   void forget(const OwnTicketPtr& ticket);
@@ -102,7 +103,7 @@ class Session final : public internal::Session, private TransportListener {
   std::string directory(const LockName& name) const;
   std::string path(const LockName& name, std::string_view node) const;
 
-  // session_lifecycle.cpp: the line, the lease, side lines
+  // session_lifecycle.cpp: the transport, the lease, sessions for watches
   void transport_connected(const Connection& connection) override;
   void transport_disconnected() override;
   void transport_ended(Status why, const std::string& detail) override;
@@ -117,10 +118,10 @@ class Session final : public internal::Session, private TransportListener {
   // token_base.cpp
   void record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer);
 
-  // session_admin.cpp
-  // What one caller has asked. Q: one of these, with the answer.
+  // session_admin.cpp The question of one caller. Q: a struct derived from it, with a member
+  // `answer`.
   struct Question {
-    std::weak_ptr<Inquiry> inquiry;  // gone: it is answered
+    std::weak_ptr<Inquiry> inquiry;  // expired: the caller was answered
     void ask(Request request, Outbox::Answer to);
   };
   struct Reading;
@@ -141,8 +142,8 @@ class Session final : public internal::Session, private TransportListener {
   void walk_into(const std::shared_ptr<Walk>& walk, const std::string& name);
 
   const SessionParts parts_;
-  Time last_disconnected_;  // no server had heard of us then, or not since the last disconnect
-  std::optional<Time> disconnected_candidate_;  // it seemed so, but wait
+  Time last_disconnected_;                      // at this time the session had no connection
+  std::optional<Time> disconnected_candidate_;  // the next check confirms or drops it
   TimerId disconnected_timer_ = TimerId::none;
   Time disconnected_at_{};
   SessionListener& listener_;
@@ -153,9 +154,9 @@ class Session final : public internal::Session, private TransportListener {
   bool connected_ = false;
   bool ended_ = false;
   bool closing_ = false;
-  Time watch_session_ended_{};  // the last time one did
+  Time watch_session_ended_{};  // when one ended last
   std::set<TimerId> retries_;
-  Answer<Done> closed_;  // closing, and waiting for a connection to say so
+  Answer<Done> closed_;  // close() waits for a connection
   TimerId closing_timer_ = TimerId::none;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Heartbeat> heartbeat_;  // from the first connection on

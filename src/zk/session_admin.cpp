@@ -1,5 +1,5 @@
-// What operators ask: inspect, list, evict; and verify. Answers that are lost are asked for again,
-// until the caller stops waiting.
+// Session: implements the operators' calls inspect, list and evict, and verify. Lost answers are
+// requested again until the caller stops waiting.
 #include "common/seam/lock_name.h"
 #include "zk/read_coalescer.h"
 #include "zk/session.h"
@@ -19,7 +19,7 @@ Entry make_entry(const std::string& name, const Reply& reply) {
   entry.token = reply.created_at;
   if (auto label = decode_label(reply.data)) {
     entry.label = *std::move(label);
-    // As far as a system_clock reaches; whatever the server's clock said.
+    // The server's clock may be wrong: limit the time to the range of system_clock.
     constexpr std::int64_t kLast = 9'000'000'000'000;
     entry.since = std::chrono::system_clock::time_point(
         std::chrono::milliseconds(std::clamp<std::int64_t>(reply.ctime_ms, 0, kLast)));
@@ -31,10 +31,10 @@ Entry make_entry(const std::string& name, const Reply& reply) {
 
 }  // namespace
 
-// Reads go out in slices: releases and looks of others need not stand behind thousands of them.
+// Reads are sent in slices, so that releases and looks do not wait behind thousands of them.
 constexpr std::size_t kSlice = 64;
 
-// ---- questions end with their callers
+// ---- questions end when their callers stop waiting
 
 void Session::Question::ask(Request request, Outbox::Answer to) {
   if (const auto open = inquiry.lock()) open->ask(std::move(request), std::move(to));
@@ -44,12 +44,13 @@ template <class Q>
 void Session::begin(const std::shared_ptr<Q>& question, const std::string& what) {
   const Time wanted = take_wanted_until();
   const Time until = wanted != kNever ? wanted : parts_.loop->now() + Nanos(parts_.patience);
-  // The end of the caller's own patience is its timeout; ours says that the servers are silent.
+  // If the caller has a deadline, reaching it is a timeout. Otherwise our own limit means that no
+  // server answers.
   const Errc late = wanted != kNever ? Errc::timeout : Errc::connection_failed;
   auto inquiry = Inquiry::begin(*parts_.loop, outbox_, until, [this, question, what, late] {
     inquiries_.erase(question->inquiry.lock());
     question->answer(
-        Error(late, what + ": no server has answered in time; try again when one does"));
+        Error(late, what + ": no server answered in time; check the connection and retry"));
   });
   question->inquiry = inquiry;
   inquiries_.insert(std::move(inquiry));
@@ -129,7 +130,7 @@ void Session::read_entries(const std::shared_ptr<Reading>& reading) {
     settle(reading, std::move(reading->snapshot));
     return;
   }
-  // Answered in order: the last answer is the end of the slice.
+  // Answers come in order: the last answer ends the slice.
   const std::size_t end = std::min(reading->next + kSlice, entries.size());
   for (std::size_t i = std::exchange(reading->next, end); i < end; ++i) {
     reading->ask(
@@ -166,7 +167,8 @@ void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
   prove(proof);
 }
 
-// A list behind a write: what was decided before is in it, and a majority has just said so.
+// Lists the directory after a write. A majority has confirmed the write, so the list contains
+// everything that was committed before it.
 void Session::prove(const std::shared_ptr<Proof>& proof) {
   proof->ask({Request::Kind::remove, kMissingNode, {}},
              [proof](Reply& reply, std::uint64_t) { proof->written = std::move(reply); });
@@ -194,7 +196,7 @@ void Session::prove(const std::shared_ptr<Proof>& proof) {
 
 struct Session::Eviction : Question {
   Request request;
-  bool in_doubt = false;  // an answer was lost: it may have been us
+  bool in_doubt = false;  // an answer was lost: our removal may have succeeded
   Answer<bool> answer;
 };
 
@@ -202,7 +204,8 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
   const bool entry =
       entry_id.find('/') == std::string_view::npos && sequence_of(entry_id).has_value();
   const auto eviction = std::make_shared<Eviction>();
-  // What is no entry is never removed; yet "there is none" is the store's to say.
+  // Never remove a node that is not an entry. Ask the store even then, so that a caller without
+  // permission or without a connection gets that error.
   eviction->request = entry ? Request{Request::Kind::remove, path(name, entry_id), {}}
                             : Request{Request::Kind::sync, directory(name), {}};
   eviction->answer = std::move(answer);
@@ -221,14 +224,14 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
     } else if (reply.status == Status::ok) {
       settle(eviction, true);
     } else if (reply.status == Status::no_node) {
-      settle(eviction, eviction->in_doubt);  // gone; if an answer was lost, most likely by us
+      settle(eviction, eviction->in_doubt);  // gone; if in doubt, most likely removed by us
     } else {
       settle(eviction, call_error(reply.status, reply.code, "remove " + eviction->request.path));
     }
   });
 }
 
-// ---- list: walks the tree below the root
+// ---- list: reads the tree below the root
 
 struct Session::Walk : Question {
   std::string prefix;
@@ -292,7 +295,7 @@ void Session::walk_into(const std::shared_ptr<Walk>& walk, const std::string& na
   walk->ask({Request::Kind::children, where, {}},
             [this, walk, name, where](Reply& reply, std::uint64_t) {
               --walk->under_way;
-              // Gone meanwhile, or not for us to see: nothing of ours is there.
+              // Skip a directory that is gone meanwhile, or that this client may not read.
               const bool hidden = reply.status == Status::no_auth && !name.empty();
               if (reply.status != Status::ok && reply.status != Status::no_node && !hidden) {
                 walk->trouble = reply;
@@ -307,7 +310,7 @@ void Session::walk_into(const std::shared_ptr<Walk>& walk, const std::string& na
                 std::string below = name;
                 if (!below.empty()) below += '/';
                 below += child;
-                // Only where names that begin with the prefix can be.
+                // Skip directories that cannot contain a name with the prefix.
                 const auto common = std::min(below.size(), walk->prefix.size());
                 if (below.compare(0, common, walk->prefix, 0, common) != 0) continue;
                 if (parse_lock_name(below).has_value()) walk->ahead.push_back(below);

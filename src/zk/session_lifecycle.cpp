@@ -1,4 +1,4 @@
-// The line under a Session: connecting, the lease, further sessions that only watch.
+// Session: connects, keeps its lease, ends, and opens further sessions that only watch.
 #include "zk/session.h"
 
 #include <algorithm>
@@ -12,15 +12,16 @@ namespace {
 constexpr milliseconds kReconnect{2'000};
 constexpr milliseconds kRetry{200};
 constexpr milliseconds kApart{50};
-// So long no server has taken us back, or this many timeouts: the session is given up for a new
-// one. Servers that were wiped, or set back, refuse whoever has seen more than they have, and never
-// say that its session is over; and the C client does not forget what it has seen. Long enough for
-// restarts and elections: who waits keeps his place through those.
+// Abandon the session when no server has accepted it for this long, or for this many session
+// timeouts if that is longer. Servers that were wiped or restored from a backup refuse a client
+// that has seen newer state than theirs, and never report that its session has ended. The C client
+// does not forget what it has seen. The time is long enough for restarts and elections, through
+// which waiters keep their tickets.
 constexpr milliseconds kAbandonSessionAfter{60'000};
 constexpr int kForlornTimeouts = 6;
 }  // namespace
 
-// A session without nodes, for watches beyond the budget of one.
+// A session without nodes, for the watches beyond the budget of the first session.
 class Session::WatchSession final : public TransportListener {
  public:
   explicit WatchSession(Session& session) : session_(session) {
@@ -83,7 +84,7 @@ Session::~Session() {
   transport_.reset();
 }
 
-// ---- the line
+// ---- the transport
 
 void Session::transport_connected(const Connection& connection) {
   if (closing_) {
@@ -92,11 +93,11 @@ void Session::transport_connected(const Connection& connection) {
   }
   const bool first = heartbeat_ == nullptr;
   if (!first && connection.session != connection_.session) {
-    end_session(Errc::session_expired, "the server gave us another session");
+    end_session(Errc::session_expired, "the server assigned another session after a reconnect");
     return;
   }
   if (!first && connection.timeout != connection_.timeout) {
-    // Deadlines were reckoned with the old one.
+    // The deadlines so far were computed with the old timeout.
     end_session(Errc::session_expired, "the server changed the session timeout from " +
                                            std::to_string(connection_.timeout.count()) + " to " +
                                            std::to_string(connection.timeout.count()) + " ms");
@@ -110,25 +111,26 @@ void Session::transport_connected(const Connection& connection) {
     heartbeat_ = std::make_unique<Heartbeat>(*parts_.loop, *transport_, connection.timeout,
                                              last_disconnected_, [this] { renewed(); });
   }
-  // The heartbeat goes first: what follows may be granted under it.
+  // Send the heartbeat first: requests after it may lead to grants, which need its deadline.
   heartbeat_->connected(last_disconnected_);
   outbox_.connected();
   if (!first && !opened_) listener_.session_resumed();
 }
 
-// The later the last moment without a connection, the more the next one proves.
+// Records the last time without a connection. The later it is, the later the deadline that the next
+// connection proves. Also abandons the session after kAbandonSessionAfter.
 void Session::watch_disconnection() {
   parts_.loop->cancel(disconnected_timer_);
   if (transport_ == nullptr || connected_ || closing_) return;
   const Time now = parts_.loop->now();
   const auto longest = std::max(kAbandonSessionAfter, connection_.timeout * kForlornTimeouts);
   if (heartbeat_ != nullptr && now - disconnected_at_ > longest) {
-    end_session(Errc::session_expired, "no server has taken the session back for " +
+    end_session(Errc::session_expired, "no server has accepted the session for " +
                                            std::to_string(longest.count() / 1000) + " s");
     return;
   }
-  // Twice in a row: then the older one is true. The C client says "connecting" for a moment longer
-  // than it should.
+  // Two consecutive checks are needed, and then the time of the older one counts: the C client
+  // reports "connecting" for a moment after it has connected.
   if (transport_->provably_disconnected()) {
     if (disconnected_candidate_) last_disconnected_ = *disconnected_candidate_;
     disconnected_candidate_ = now;
@@ -156,7 +158,7 @@ void Session::transport_ended(Status why, const std::string& detail) {
       return;
     default:
       end_session(Errc::connection_failed,
-                  "cannot begin to connect; are the servers' names right? (" + detail + ")");
+                  "cannot start to connect; check the host names of the servers (" + detail + ")");
       return;
   }
 }
@@ -173,12 +175,12 @@ void Session::end_session(Errc reason, const std::string& detail) {
   for (const auto& inquiry : std::exchange(inquiries_, {})) inquiry->finish();
   watches_.stop_looking();
   heartbeat_.reset();
-  transport_.reset();  // no answer comes any more
+  transport_.reset();  // no answer comes after this
   parts_.loop->cancel(disconnected_timer_);
   if (closing_) {
     if (closed_) say_goodbye();
   } else if (opened_) {
-    // Worth another try, unless we are not welcome.
+    // The caller may retry, unless the credentials were refused.
     const bool refused = reason == Errc::permission_denied;
     std::exchange(opened_, nullptr)(Error(refused ? reason : Errc::connection_failed, detail));
   } else {
@@ -194,12 +196,12 @@ void Session::renewed() {
   if (now < lease_->deadline()) {
     lease_->extend(heartbeat_->suspect_at(), deadline);
   } else if (deadline > now && heartbeat_->write_was_last()) {
-    // It ran out, or nothing was held: a new one begins. What was held under the old is lost. Only
-    // with a write: a sync is answered even for a session that is about to end.
+    // The lease expired, or there was none: start a new one. Holds under the old one are lost. Only
+    // a write starts a lease: a sync is answered even for a session that is about to end.
     lease_->end();
     lease_ = std::make_shared<LeaseView>(heartbeat_->suspect_at(), deadline);
   } else {
-    lease_->extend(heartbeat_->suspect_at(), lease_->deadline());  // contact, and no more
+    lease_->extend(heartbeat_->suspect_at(), lease_->deadline());  // contact, but no later deadline
   }
   if (!opened_) return;
   heartbeat_->set_active(!tickets_.empty());
@@ -223,10 +225,10 @@ milliseconds Session::backstop() const {
 
 void Session::retry_later(Task task) {
   if (!outbox_.open()) {
-    task();  // waits for a connection
+    task();  // the outbox waits for a connection
     return;
   }
-  // The server has answered, and wants to be asked less.
+  // The connection is open, so the server may be throttling: retry after a pause.
   auto id = std::make_shared<TimerId>(TimerId::none);
   *id = parts_.loop->at(parts_.loop->now() + kRetry, [this, id, task = std::move(task)]() mutable {
     retries_.erase(*id);
@@ -245,13 +247,14 @@ void Session::close(Answer<Done> answer) {
     say_goodbye();
     return;
   }
-  // A goodbye that the server hears frees our entries at once: worth waiting for a connection.
+  // Closing the session at the server removes our entries at once, so wait a short time for a
+  // connection.
   closing_timer_ = parts_.loop->at(parts_.loop->now() + kReconnect, [this] { say_goodbye(); });
 }
 
 void Session::say_goodbye() {
   parts_.loop->cancel(closing_timer_);
-  outbox_.disconnected();  // nothing is sent after this
+  outbox_.disconnected();  // no request is sent after this
   auto answer = std::exchange(closed_, nullptr);
   if (transport_ == nullptr) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
@@ -263,11 +266,12 @@ void Session::say_goodbye() {
 Outbox* Session::more_room() {
   constexpr std::size_t kMost = 8;  // servers allow 60 connections per address
   if (ended_ || closing_ || watch_sessions_.size() >= kMost) return nullptr;
-  // One that ended at once would be opened again at once.
+  // Without this pause a session that ends at once would be reopened without end.
   if (watch_session_ended_ != Time{} && parts_.loop->now() < watch_session_ended_ + backstop()) {
     return nullptr;
   }
-  parts_.log(LogLevel::info, "more watches than one session may have: opening a further one");
+  parts_.log(LogLevel::info,
+             "the watches exceed the limit of one session; opening another session for them");
   watch_sessions_.push_back(std::make_unique<WatchSession>(*this));
   watch_sessions_.back()->set_lane(watches_.lanes());
   return &watch_sessions_.back()->outbox();

@@ -1,6 +1,6 @@
 // SilentServerProbe: finds servers that accept connections and then stay silent. The C client
-// leaves such a server only after two thirds of the session timeout, and offers no way to tell it
-// sooner.
+// leaves such a server only after two thirds of the session timeout, and its API offers no way to
+// make it leave sooner.
 #pragma once
 
 #include "zk/namespace.h"
@@ -32,7 +32,8 @@ ProbeResult find_silent_servers(const std::vector<Endpoint>& servers,
 class SilentServerProbe {
  public:
   using Found = UniqueFunction<void(const ProbeResult& silence)>;
-  // found: on the strand, once, never inside this call. Not called when no thread can be started.
+  // found: called once on the strand, and never inside the constructor. Not called if no thread can
+  // be started.
   SilentServerProbe(Loop& loop, std::vector<Endpoint> servers, std::chrono::milliseconds limit,
                     Found found);
   ~SilentServerProbe();  // `found` is not called after this

@@ -19,11 +19,11 @@ enum class Status {
   no_auth,           // permission denied
   auth_failed,       // the credentials were refused; the session has ended
   unimplemented,     // the server is too old for this request
-  ephemeral_parent,  // the parent cannot have children
+  ephemeral_parent,  // the parent is an ephemeral node, which cannot have children
   failed,            // any other error; the request had no effect
 };
 
-// From the C client's return codes.
+// Maps a return code of the C client.
 Status status_of(int code) noexcept;
 
 // For messages: "no node (-101)".

@@ -78,7 +78,7 @@ class ZkExhaustion : public ::testing::Test {
     EXPECT_EQ(refused.error().errc(), Errc::store_error) << text;
     EXPECT_NE(text.find(kLock), text.npos) << text;
     EXPECT_NE(text.find(std::string("the directory ") + kDirectory), text.npos) << text;
-    EXPECT_NE(text.find("last number"), text.npos) << text;
+    EXPECT_NE(text.find("last sequence number"), text.npos) << text;
     EXPECT_NE(text.find("Remove the directory"), text.npos) << text;
   }
 

@@ -204,7 +204,7 @@ TEST_F(ZkSessionTest, DirectoryThatKeepsVanishingIsAClearError) {
   ASSERT_FALSE(asked->ok());
   EXPECT_EQ(asked->error().errc(), Errc::store_error);
   EXPECT_TRUE(says(asked->error(), "/app/job")) << asked->error().what();
-  EXPECT_TRUE(says(asked->error(), "vanishing")) << asked->error().what();
+  EXPECT_TRUE(says(asked->error(), "is removed each time")) << asked->error().what();
   EXPECT_GE(made, 3) << "not given up at once";
   zk.refuse = nullptr;
   EXPECT_TRUE(ann.settled(ann.withdraw(1))->ok());
