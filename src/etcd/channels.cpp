@@ -288,7 +288,7 @@ std::vector<ChannelEndpoint> make_channel_endpoints(
         (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
     in_addr v4_address{};
     const bool v4 = inet_pton(AF_INET, endpoint.host.c_str(), &v4_address) == 1;
-    // Addresses need no resolver.
+    // IP addresses need no name resolution.
     const std::string target = (v4 ? "ipv4:" : v6 ? "ipv6:" : "dns:///") + name;
     const auto make = [target, credentials, arguments] {
       return grpc::CreateCustomChannel(target, credentials, arguments);

@@ -17,7 +17,7 @@ namespace baton::etcd {
 std::string lock_prefix(std::string_view root, std::string_view lock);
 // The end of the range of all keys with this prefix: the first key after them.
 std::string range_end_of(std::string_view prefix);
-// prefix + lease in hex + "-" + counter.
+// The key of a ticket: prefix, lease id in hex, "-", and the nonce.
 std::string entry_key(std::string_view prefix, std::int64_t lease, Nonce nonce);
 
 // The key of the token base record: "/app/~token_base", or "~token_base" without a root.

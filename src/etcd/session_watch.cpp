@@ -46,7 +46,7 @@ void Session::own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler) {
 
 void Session::key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone) {
   const auto found = key_losses_.find(lease);
-  if (found == key_losses_.end() || found->second.question != question) return;  // too late
+  if (found == key_losses_.end() || found->second.question != question) return;  // an old answer
   auto group = key_losses_.extract(found);
   loop().cancel(group.mapped().timer);
   const auto ours = [this](const OwnTicketPtr& ticket) {

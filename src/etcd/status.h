@@ -22,7 +22,7 @@ enum class Status {
   failed,         // any other error; the request had no effect
 };
 
-// gRPC's code and message.
+// The status code and message of gRPC.
 struct CallResult {
   int code = 0;
   std::string message;
