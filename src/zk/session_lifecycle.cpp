@@ -117,8 +117,9 @@ void Session::transport_connected(const Connection& connection) {
   if (!first && !opened_) listener_.session_resumed();
 }
 
-// Records the last time without a connection. The later it is, the later the deadline that the next
-// connection proves. Also abandons the session after kAbandonSessionAfter.
+// Records the last time without a connection. The leader hears of the session after that time, when
+// the session connects again, so a later time allows a later deadline. Also abandons the session
+// after kAbandonSessionAfter.
 void Session::watch_disconnection() {
   parts_.loop->cancel(disconnected_timer_);
   if (transport_ == nullptr || connected_ || closing_) return;
