@@ -41,8 +41,8 @@ class Leases final : private StreamListener {
   Leases(Loop& loop, Link& link, std::chrono::milliseconds wanted, LeasesListener& listener);
   ~Leases() override;
 
-  // Answers with a lease that has room for a key. Requests a new lease if there is none; otherwise
-  // answers inside the call.
+  // Answers with a lease that has room for a key. Answers inside the call if there is one;
+  // otherwise after a lease was granted or renewed.
   void with_room(Answer<std::int64_t> answer);
   void key_added(std::int64_t lease);
   void key_gone(std::int64_t lease);

@@ -14,11 +14,12 @@ constexpr std::size_t kMostUnderWay = 256;
 constexpr milliseconds kLongestTry{8'000};
 // link_back() makes every waiter look at its queue, so it is not called more often than this.
 constexpr milliseconds kBackPause{1'000};
-// Link ends a call that gRPC did not end in time: this long after its timeout, or after half of the
-// timeout if that is shorter. gRPC's timers stand still when the wall clock is set back.
+// Link ends a call that gRPC has not ended this long after the call's timeout. If half of the
+// timeout is shorter, it waits only that long. gRPC's timers stand still when the wall clock is set
+// back.
 constexpr milliseconds kGrace{500};
-// So many consecutive tokens may be refused as expired before the refusal counts as an error:
-// servers that do not accept the tokens that they issue.
+// After this many consecutive tokens were refused as expired, the refusal is an error: the servers
+// do not accept the tokens that they issue.
 constexpr int kMostBadTokens = 10;
 constexpr int kDeadlineExceeded = 4;
 constexpr int kResourceExhausted = 8;
@@ -336,8 +337,7 @@ void Link::failed(std::size_t endpoint, const CallResult& verdict, std::optional
     if (sent && *sent >= slow_since_) {
       ++slow_;
       slow_since_ = parts_.loop->now();
-      // After two consecutive timeouts the connection may be dead. gRPC detects that only after 13
-      // s.
+      // After two consecutive timeouts the connection may be dead. gRPC takes 13 s to detect that.
       if (slow_ > 1) parts_.transport->renew(endpoint);
     }
     down_ |= slow_ > 1;

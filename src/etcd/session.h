@@ -85,11 +85,11 @@ class Session final : public internal::Session, private LinkListener, private Le
     std::string key;  // empty: it has no lease yet
     std::int64_t lease = 0;
     std::uint64_t token = 0;      // create revision
-    std::int64_t seen = 0;        // the newest revision at which the key was read
+    std::int64_t seen = 0;        // the newest revision of a delivered read
     std::int64_t told = 0;        // the revision of the read that was last delivered
     std::int64_t gone_at = 0;     // the revision of the deletion that its watch reported; 0: none
     std::int64_t doubted_at = 0;  // the last gone_at for which an older read was discarded
-    bool doubted = false;         // a lost transaction of it may still take effect
+    bool doubted = false;         // a transaction whose response was lost may still take effect
     bool withdrawn = false;
     bool removal_in_doubt = false;
     std::vector<Answer<Done>> gone;  // withdrawals during the transaction
