@@ -21,7 +21,7 @@ class Backend final : public internal::Backend {
   Loop& loop() noexcept override { return loop_; }
 
   void open(SessionListener&, Answer<std::unique_ptr<internal::Session>> answer) override {
-    // Nobody but its own files ends a session of this store: the listener hears nothing.
+    // A file session has no server that could end it, so the listener is never called.
     Result<std::unique_ptr<internal::Session>> result =
         [&]() -> Result<std::unique_ptr<internal::Session>> {
       try {

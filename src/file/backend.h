@@ -1,4 +1,4 @@
-// The file store: a directory shared by all processes of one machine.
+// Opens the file store: a directory that all processes of one machine share.
 #pragma once
 
 #include "file/namespace.h"
@@ -10,10 +10,10 @@
 
 namespace baton::file {
 
-// Opens the directory (its last component is created if missing) and checks it. Does I/O, no
-// waiting. Error(unsupported) for network file systems, Error(permission_denied) for directories we
-// must not trust, Error(connection_failed) when it cannot be opened, Error(store_error) when its
-// contents are damaged.
+// Opens the directory (creates its last component if it is missing) and checks it. Does I/O, but
+// does not wait for other processes. Error(unsupported) for network file systems,
+// Error(permission_denied) for directories that must not be trusted, Error(connection_failed) when
+// the directory cannot be opened, Error(store_error) when its contents are damaged.
 Result<std::unique_ptr<internal::Backend>> make_backend(const std::string& directory,
                                                         const BackendOptions& options);
 

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFallback{20};
 constexpr int kTests = 8;                // at 0, 1, 3, 7, ... 127 ms after an event
-constexpr std::size_t kUnusedKept = 64;  // making and dropping a watch at each hand-over is slow
+constexpr std::size_t kUnusedKept = 64;  // a new watch for each hand-over would be slow
 
 }  // namespace
 
@@ -27,7 +27,7 @@ ClientWatch::~ClientWatch() { stop(); }
 
 void ClientWatch::stop() {
   *alive_ = false;
-  // The epoll of a fork is its parent's, too.
+  // A forked child shares the epoll of its parent and must not remove the parent's descriptor.
   if (inotify_ && fork_generation_ == fork_generation()) loop_.remove_fd(inotify_.get());
   inotify_.reset();
   no_inotify_ = true;
@@ -40,14 +40,15 @@ void ClientWatch::add(ClientId client) {
   ++watched.users;
   if (watched.descriptor >= 0 && watched.users > 1) return;
   if (watched.descriptor < 0) watch_file(client, watched);
-  // It may have died before it was watched.
+  // The client may have died before the watch was added.
   if (test_liveness(store_.clients(), 'c', client) == Alive::no) {
     loop_.defer([this, alive = alive_, client] {
       if (*alive) report(client);
     });
     return;
   }
-  // Or be dying: closed, which nobody tells us any more, but its lock not dropped yet.
+  // Or the client is dying: it closed its file before the watch was added, so no event will come,
+  // but the kernel has not dropped its lock yet. Test once more a little later.
   loop_.at(loop_.now() + milliseconds(8), [this, alive = alive_, client] {
     if (*alive && clients_.contains(client) &&
         test_liveness(store_.clients(), 'c', client) == Alive::no) {
@@ -75,7 +76,8 @@ void ClientWatch::forget(ClientId client) {
   if (it == clients_.end()) return;
   if (it->second.descriptor >= 0) {
     by_descriptor_.erase(it->second.descriptor);
-    ::inotify_rm_watch(inotify_.get(), it->second.descriptor);  // fails if the file is gone: fine
+    // Fails if the file is gone; the kernel has removed the watch then.
+    ::inotify_rm_watch(inotify_.get(), it->second.descriptor);
   }
   clients_.erase(it);
 }
@@ -100,9 +102,9 @@ bool ClientWatch::have_inotify() {
 
 void ClientWatch::fall_back(int errnum) {
   if (!no_inotify_) {
-    log_(LogLevel::warning, "file " + store_.path() + ": no inotify (" +
+    log_(LogLevel::warning, "file " + store_.path() + ": cannot use inotify (" +
                                 std::generic_category().message(errnum) +
-                                "); looking every 20 ms whether others live. Raise "
+                                "); testing every 20 ms whether other clients live. Raise "
                                 "fs.inotify.max_user_instances or max_user_watches");
   }
   no_inotify_ = true;
@@ -110,7 +112,7 @@ void ClientWatch::fall_back(int errnum) {
 
 void ClientWatch::watch_file(ClientId client, Watched& watched) {
   if (have_inotify()) {
-    // By way of the descriptor: the directory may have been renamed since.
+    // Through the descriptor, because the directory may have been renamed since it was opened.
     const std::string path =
         "/proc/self/fd/" + std::to_string(store_.clients()) + "/" + client_file_name('c', client);
     const int descriptor = ::inotify_add_watch(
@@ -120,7 +122,7 @@ void ClientWatch::watch_file(ClientId client, Watched& watched) {
       by_descriptor_[descriptor] = client;
       return;
     }
-    if (errno == ENOENT) return;  // dead; the test that follows will say so
+    if (errno == ENOENT) return;  // dead; the test in add() reports it
     fall_back(errno);
   }
   arm_fallback();
@@ -168,7 +170,8 @@ void ClientWatch::test(ClientId client) {
     report(client);
     return;
   }
-  // The kernel announces the close before it drops the lock: ask again, and again.
+  // The kernel sends the close event before it drops the lock, so a client that still seems to live
+  // must be tested again.
   const int done = kTests - it->second.tests_left--;
   if (it->second.tests_left == 0) return;
   loop_.at(loop_.now() + milliseconds(1 << done), [this, alive = alive_, client] {

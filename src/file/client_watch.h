@@ -1,4 +1,4 @@
-// ClientWatch: tells when another client dies.
+// ClientWatch: reports when another client dies.
 #pragma once
 
 #include "common/base/fork_guard.h"
@@ -14,21 +14,22 @@
 
 namespace baton::file {
 
-// One inotify for all, made when first needed (a user has 128 of them), with one watch per client
-// on its liveness file. Without an inotify it looks every 20 ms while anybody is watched.
+// Uses one inotify instance with one watch per client, on the client's liveness file. The instance
+// is created when it is first needed, because a user has only 128 of them. Without inotify, tests
+// every 20 ms whether the watched clients live.
 class ClientWatch {
  public:
   using Log = std::function<void(LogLevel, std::string_view)>;
 
-  // own: its descriptor is moved above the inotify's. on_dead runs on the strand, never inside
-  // add().
+  // own: its descriptor is moved above the inotify's (see Liveness::move_above). on_dead runs on
+  // the strand, never inside add().
   ClientWatch(ThreadLoop& loop, const StoreDir& store, Liveness& own, Log log,
               std::function<void(ClientId)> on_dead);
   ~ClientWatch();
 
-  void add(ClientId client);     // counted; a client that is dead already is told too
+  void add(ClientId client);     // counted; a client that is already dead is reported, too
   void remove(ClientId client);  // no report for it once the count is 0
-  void stop();                   // no report any more
+  void stop();                   // no reports after this
 
  private:
   struct Watched {
@@ -60,7 +61,7 @@ class ClientWatch {
   bool fallback_armed_ = false;
   std::unordered_map<ClientId, Watched> clients_;
   std::unordered_map<int, ClientId> by_descriptor_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for timers that outlive us
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for timers that outlive this
 };
 
 }  // namespace baton::file

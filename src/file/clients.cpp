@@ -13,7 +13,7 @@ bool Clients::alive(ClientId id) {
     living_.push_back(id);
     return true;
   }
-  if (dead_.size() > 4096) dead_.clear();  // a cache, not a register
+  if (dead_.size() > 4096) dead_.clear();  // only a cache: the clients are tested again
   dead_.insert(key);
   return false;
 }

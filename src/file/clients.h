@@ -1,4 +1,4 @@
-// Clients: what one session knows of the clients of a store.
+// Clients: tells one session which clients of the store live, and wakes them.
 #pragma once
 
 #include "file/liveness.h"
@@ -11,17 +11,19 @@ namespace baton::file {
 
 class Clients {
  public:
-  // own: nobody for one who only sweeps.
+  // own: ClientId{} if the caller only sweeps and is no client itself.
   Clients(const StoreDir& store, ClientId own) : store_(store), own_(own) {}
 
   ClientId own() const noexcept { return own_; }
   bool is_own(ClientId id) const noexcept { return id == own_; }
 
-  // Own ones live without asking. What cannot be tested counts as living: waiting is safe. Each
-  // client is tested once per look: a queue of thousands may belong to three of them.
+  // The own client lives without a test. A client that cannot be tested counts as living, because
+  // waiting is safe. Each client is tested at most once per look: thousands of tickets in a queue
+  // may belong to three clients.
   bool alive(ClientId id);
   void new_look() noexcept { living_.clear(); }
-  // False: nobody hears it. The ear is not the heart: a client without a bell may live.
+  // False: no process has the client's bell open. The client may still live: only its liveness file
+  // decides that, so test alive() before treating it as dead.
   bool ring(ClientId id, std::uint64_t hash) {
     return ring_bell(store_.clients(), id, hash) != Rung::dead;
   }
@@ -31,7 +33,7 @@ class Clients {
   const StoreDir& store_;
   const ClientId own_;
   std::vector<ClientId> living_;            // in this look
-  std::unordered_set<std::uint64_t> dead_;  // death is final; saves a test for each of its records
+  std::unordered_set<std::uint64_t> dead_;  // death is final: no second test is needed
 };
 
 }  // namespace baton::file

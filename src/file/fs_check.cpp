@@ -11,7 +11,7 @@ struct Refused {
   std::string_view name;
 };
 
-// Not all of them are in linux/magic.h, and those that are depend on the headers' age.
+// Not taken from linux/magic.h: it lacks some of these numbers, and old versions lack more.
 constexpr Refused kRefused[] = {
     {0x6969, "NFS"},        {0x517B, "SMB"},        {0xFF534D42, "CIFS"},
     {0xFE534D42, "SMB2"},   {0x65735546, "FUSE"},   {0x01021997, "9P"},
@@ -28,7 +28,7 @@ constexpr Refused kRefused[] = {
 }  // namespace
 
 std::optional<std::string_view> refused_file_system(unsigned long magic) noexcept {
-  // f_type is signed on some machines: a magic above 2^31 comes sign-extended.
+  // f_type is signed on some machines, so a magic number above 2^31 arrives sign-extended.
   magic &= 0xFFFFFFFF;
   for (const Refused& entry : kRefused) {
     if (entry.magic == magic) return entry.name;
@@ -47,8 +47,8 @@ DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
   if (!S_ISDIR(status.st_mode)) return refuse(Errc::connection_failed, "is not a directory");
   if (status.st_mode & S_IWOTH) {
     return refuse(Errc::permission_denied,
-                  "is writable for everybody: others could end our locks; chmod it to 0700, or to "
-                  "2770 for a group");
+                  "is writable by all users, so any of them could end our locks; chmod it to 0700, "
+                  "or to 2770 for a group");
   }
   const bool group =
       (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IRWXG) == static_cast<mode_t>(S_IRWXG);
@@ -57,22 +57,24 @@ DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
     if (status.st_uid != euid && !member) {
       return refuse(Errc::permission_denied,
                     "is for group " + std::to_string(status.st_gid) + " and belongs to user " +
-                        std::to_string(status.st_uid) + ", and we are user " +
+                        std::to_string(status.st_uid) + ", but this process runs as user " +
                         std::to_string(euid) +
-                        " and not in that group; use a directory of our own, or chown or chgrp "
-                        "this one");
+                        ", who is not in that group; use a directory of this user, or chown or "
+                        "chgrp this one");
     }
     verdict.modes = {0660, 02770, true};
     return verdict;
   }
   if (status.st_uid != euid) {
     return refuse(Errc::permission_denied, "belongs to user " + std::to_string(status.st_uid) +
-                                               ", and we are user " + std::to_string(euid) +
-                                               "; a directory for a group needs mode 2770");
+                                               ", but this process runs as user " +
+                                               std::to_string(euid) +
+                                               "; to share it in a group, chmod it to 2770");
   }
   if (status.st_mode & S_IWGRP) {
     return refuse(Errc::permission_denied,
-                  "is writable for its group but not made for one; chmod it to 0700, or to 2770");
+                  "is writable by its group, but does not have mode 2770 for a group; chmod it to "
+                  "0700, or to 2770");
   }
   return verdict;
 }

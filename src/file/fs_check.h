@@ -1,4 +1,4 @@
-// Which directories may carry a store. Pure: numbers in, verdict out.
+// Decides which directories may contain a store. Pure functions, no I/O.
 #pragma once
 
 #include "file/namespace.h"
@@ -15,11 +15,12 @@
 
 namespace baton::file {
 
-// The name of a file system (by fstatfs f_type) that cannot carry a store, or nothing. Refused is
-// whatever may be mounted on two machines, or does not keep the kernel's lock and append rules.
+// The name of the file system (by f_type of fstatfs) if it cannot contain a store, or nothing. A
+// file system is refused if two machines can mount it, or if it does not follow the kernel's rules
+// for locks and appends.
 std::optional<std::string_view> refused_file_system(unsigned long magic) noexcept;
 
-// How files of a store are made.
+// The modes of new files and directories of a store.
 struct StoreModes {
   mode_t file = 0600;
   mode_t directory = 0700;
@@ -32,9 +33,10 @@ struct DirectoryVerdict {
   StoreModes modes;
 };
 
-// Who may own a store: ourselves alone, or a group on purpose (mode 2770), if we own the directory
-// or are in its group. (Root may open every directory: that it can is no reason to trust it.) A
-// directory that others can write to lets them take and end every lock. groups: all of ours.
+// Accepts a directory of this user alone, or a directory made for a group (mode 2770) if this user
+// owns it or is a member of the group. Any other user with write permission could take and end
+// every lock. Root gets no exception: root can open every directory, but must not trust every
+// directory. groups: all groups of this process.
 DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
                                  const std::vector<gid_t>& groups);
 

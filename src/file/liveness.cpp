@@ -29,12 +29,13 @@ struct flock whole_file(short type) noexcept {
 }  // namespace
 
 Liveness::Liveness(const StoreDir& store, const std::string& label) : store_(store) {
-  // A sweep may take our unfinished file, in the moment before it is locked, for a dead one's.
+  // Until our unfinished file is locked, a sweep of another client may take it for a dead client's
+  // file and remove it. Then retry with a new id.
   for (int attempt = 0; attempt < 20; ++attempt) {
     if (try_make(label)) return;
   }
   throw damaged("cannot make a liveness file in " + store.path() +
-                "/clients: somebody keeps removing it");
+                "/clients: another process keeps removing it");
 }
 
 Liveness::~Liveness() = default;
@@ -43,9 +44,10 @@ bool Liveness::try_make(const std::string& label) {
   id_ = ClientId{random_u64()};
   const std::string unfinished = client_file_name('t', id_);
   const std::string bell = client_file_name('b', id_);
-  // Made with a descriptor of its own, which is closed again: fork() must not wait for the disk,
-  // and a copy of that one in a child keeps no lock. The file is in memory when it is opened for
-  // good.
+  // ForkClosedFd::make() blocks fork(), so it must not wait for the disk. Therefore a plain
+  // descriptor creates the file and is closed again. Opening the file a second time is fast,
+  // because it is in memory. A copy of the plain descriptor in a forked child is harmless: it has
+  // no lock.
   UniqueFd made_file = store_.create_file(store_.clients(), unfinished, 0);
   if (!made_file) return false;
   ForkClosedFd file = ForkClosedFd::make([&] {
@@ -64,7 +66,7 @@ bool Liveness::try_make(const std::string& label) {
       first.st_dev != second.st_dev || first.st_ino != second.st_ino) {
     throw fail(EACCES, "cannot open the liveness file: it was replaced");
   }
-  made_file.reset();  // while no other client knows the file: its closing is announced
+  made_file.reset();  // now: closing it later would send an event to clients that watch the file
   struct flock lock = whole_file(F_WRLCK);
   if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     throw fail(errno, "cannot lock the liveness file");
@@ -75,18 +77,18 @@ bool Liveness::try_make(const std::string& label) {
   if (static_cast<std::size_t>(size) != text.size()) {
     throw fail(ENOSPC, "cannot write the liveness file");
   }
-  // The bell comes after the lock and before the name: a bell without a living c. or t. file of its
-  // id is nobody's.
+  // Make the bell after the lock and before the final name: a sweep removes every bell without a
+  // living c. or t. file of the same id.
   const mode_t mode = store_.modes().file;
   if (::mkfifoat(store_.clients(), bell.c_str(), mode) != 0) {
     throw fail(errno, "cannot make the bell");
   }
-  // Read and write: with a writer of our own, a reader never sees the end of the file.
+  // O_RDWR makes this client a writer, too, so its reads never see the end of the file.
   ForkClosedFd fifo = ForkClosedFd::make([&] {
     return ::openat(store_.clients(), bell.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   });
   if (!fifo) throw fail(errno, "cannot open the bell");
-  // By descriptor: in a shared directory somebody may have put another file in its place.
+  // Check the open descriptor: in a shared directory another user may have replaced the file.
   struct stat made {};
   if (::fstat(fifo.get(), &made) != 0 || !S_ISFIFO(made.st_mode) || made.st_uid != ::geteuid() ||
       made.st_nlink != 1) {
@@ -109,7 +111,7 @@ void Liveness::move_above(int descriptor) {
   if (file_.get() > descriptor) return;
   auto higher =
       ForkClosedFd::make([&] { return ::fcntl(file_.get(), F_DUPFD_CLOEXEC, descriptor + 1); });
-  if (!higher) return;  // it only costs others milliseconds when we die
+  if (!higher) return;  // other clients then notice our death some milliseconds later
   file_ = std::move(higher);
 }
 
@@ -135,8 +137,8 @@ Alive test_liveness(int clients, char kind, ClientId id) noexcept {
   UniqueFd fd(::openat(clients, client_file_name(kind, id).c_str(),
                        O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return errno == ENOENT ? Alive::no : Alive::unknown;
-  // Asking for a read lock conflicts with the write lock of a living client, and needs no right to
-  // write; a file opened for writing would announce its closing to everybody who watches it.
+  // Test for a read lock: it conflicts with the write lock of a living client and needs no write
+  // permission. A file opened for writing would send a close event to all clients that watch it.
   struct flock lock = whole_file(F_RDLCK);
   if (::fcntl(fd.get(), F_OFD_GETLK, &lock) != 0) return Alive::unknown;
   return lock.l_type == F_UNLCK ? Alive::no : Alive::yes;
@@ -162,8 +164,8 @@ Rung ring_bell(int clients, ClientId id, std::uint64_t hash) noexcept {
   if (!fd) return errno == ENXIO || errno == ENOENT ? Rung::dead : Rung::unknown;
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0 || !S_ISFIFO(status.st_mode)) return Rung::unknown;
-  // The listener may die between open and write, and then SIGPIPE would kill us: block it on this
-  // thread, and take it away again if it was ours.
+  // The reader may die between open and write, and then SIGPIPE would kill this process. So block
+  // the signal on this thread, and consume it if this write caused it.
   sigset_t pipe_signal, pending, before;
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);

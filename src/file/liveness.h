@@ -1,4 +1,4 @@
-// Liveness: how others know that this client lives, and its bell.
+// Liveness: shows other clients that this client lives, and owns the bell that wakes it.
 #pragma once
 
 #include "common/base/fork_guard.h"
@@ -9,27 +9,30 @@
 
 namespace baton::file {
 
-// A file under an OFD write lock that the kernel drops when the last copy of the descriptor is
-// closed, and a FIFO that others write to when they want us to look. Both named by a fresh id.
+// The liveness file is under an OFD write lock, which the kernel drops when the last copy of the
+// descriptor is closed. The bell is a FIFO: other clients write to it when this client should look
+// at its tickets. A random id of this client is part of both names.
 class Liveness {
  public:
-  // The file is locked before it gets its name: nobody ever sees it unlocked while we live. Throws.
+  // Locks the file before it gets its final name, so other clients never see it unlocked while this
+  // client lives. Throws Error.
   Liveness(const StoreDir& store, const std::string& label);
-  ~Liveness();  // closes; leaves the files to whoever sweeps
+  ~Liveness();  // closes the descriptors; the next sweep removes the files
 
   ClientId id() const noexcept { return id_; }
   int descriptor() const noexcept { return file_.get(); }
   int bell() const noexcept { return bell_.get(); }
 
-  // Moves the descriptor to a number above that one. When a process dies, the kernel closes the
-  // highest number first, and closing an inotify takes milliseconds: ours must go before it.
+  // Moves the liveness descriptor to a number above that one. When a process dies, the kernel
+  // closes the highest number first. Closing an inotify takes milliseconds, so the liveness
+  // descriptor must be closed before it.
   void move_above(int descriptor);
 
-  // Reads what the bell said: hashes of lock names; at most `limit` of them. Returns how many.
+  // Reads at most `limit` hashes of lock names from the bell. Returns how many it read.
   std::size_t drain_bell(std::uint64_t* hashes, std::size_t limit) noexcept;
 
-  void close() noexcept;         // dead to all others from here on
-  void remove_files() noexcept;  // our tickets are withdrawn: nobody needs to know us any more
+  void close() noexcept;         // from here on this client counts as dead
+  void remove_files() noexcept;  // only when no ticket of this client is left
 
  private:
   bool try_make(const std::string& label);
@@ -37,21 +40,21 @@ class Liveness {
   const StoreDir& store_;
   ClientId id_{};
   ForkClosedFd file_;
-  ForkClosedFd bell_;  // a copy in a forked child would look like a client that listens
+  ForkClosedFd bell_;  // a copy in a forked child would look like a client that reads its bell
 };
 
 enum class Alive { yes, no, unknown };
 
-// Whether the client with that file (c.<id> or t.<id>) lives. A missing file: no. Unknown: it could
-// not be tested (no descriptors left, not readable).
+// Whether the client with that file (c.<id> or t.<id>) lives. A missing file means no. Unknown: the
+// file could not be tested (no descriptors left, not readable).
 Alive test_liveness(int clients, char kind, ClientId id) noexcept;
 
-// What the client calls itself; empty if that cannot be read.
+// The label that the client gave itself; empty if it cannot be read.
 std::string read_label(int clients, ClientId id);
 
 enum class Rung { heard, dead, unknown };
 
-// Writes to a client's bell. A full bell counts as heard.
+// Writes to a client's bell. A full bell counts as heard: its reader then looks at all its locks.
 Rung ring_bell(int clients, ClientId id, std::uint64_t hash) noexcept;
 
 }  // namespace baton::file

@@ -22,7 +22,7 @@ bool LockDir::open() {
   if (fd_) return true;
   UniqueFd fd;
   int parent = store_.locks();
-  // One step at a time: O_NOFOLLOW guards only the last one.
+  // Open each component separately: O_NOFOLLOW checks only the last component of a path.
   for (const std::string& directory : directories_) {
     UniqueFd next = open_directory(parent, directory.c_str());
     if (!next) {
@@ -37,11 +37,12 @@ bool LockDir::open() {
 }
 
 void LockDir::create() {
-  // Whoever found the directory empty may remove it between our steps: then again from the top.
+  // Another client that found the directory empty may remove it between two steps. Then retry from
+  // the top.
   for (int attempt = 0; attempt < 100; ++attempt) {
     if (open() || try_create()) return;
   }
-  throw damaged("cannot make directory locks/" + path_ + ": somebody keeps removing it");
+  throw damaged("cannot make directory locks/" + path_ + ": another process keeps removing it");
 }
 
 bool LockDir::try_create() {
@@ -71,7 +72,7 @@ bool LockDir::stat_file(const std::string& file, struct stat& status) const {
 void LockDir::remove() noexcept {
   close();
   std::string path = path_;
-  // rmdir removes only what is empty, and nobody can make a file in what was removed.
+  // rmdir removes only an empty directory, and no process can make a file in a removed one.
   while (::unlinkat(store_.locks(), path.c_str(), AT_REMOVEDIR) == 0) {
     const std::size_t slash = path.rfind('/');
     if (slash == path.npos) return;

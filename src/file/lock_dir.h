@@ -1,4 +1,4 @@
-// LockDir: the directory of one lock's queue files, which comes and goes.
+// LockDir: creates, opens and removes the directory that contains the queue files of one lock.
 #pragma once
 
 #include "common/seam/ticket.h"
@@ -16,15 +16,16 @@ class LockDir {
  public:
   LockDir(const StoreDir& store, const LockName& name);
 
-  bool open();    // false: there is none. Throws Error.
-  void create();  // opens it, and makes it if it is missing. Throws Error.
+  bool open();    // false: the directory does not exist. Throws Error.
+  void create();  // opens the directory and makes it if it is missing. Throws Error.
   void close() noexcept { fd_.reset(); }
   bool is_open() const noexcept { return static_cast<bool>(fd_); }
   int get() const noexcept { return fd_.get(); }
 
-  // By path, not by descriptor: tells what the name means now. False: nothing.
+  // By path, not by descriptor, because the result must describe the file that has the name now.
+  // False: no file has it.
   bool stat_file(const std::string& file, struct stat& status) const;
-  // Removes the directory and its empty parents, as far as nobody uses them.
+  // Removes the directory and those of its parents that are empty.
   void remove() noexcept;
 
   const StoreDir& store() const noexcept { return store_; }
