@@ -29,7 +29,7 @@ LockQueue::Listing LockQueue::load() {
   const bool there = for_each_entry(directory_.get(), [&](std::string_view name) {
     if (const auto id = parse_queue_file_name(name)) ids.push_back(*id);
   });
-  if (!there) {  // removed under our hands, perhaps in the middle of the listing: nobody is left
+  if (!there) {  // another client removed it, perhaps during the listing: no ticket is left
     directory_.close();
     generations_.clear();
     return {};
@@ -45,7 +45,7 @@ LockQueue::Listing LockQueue::load() {
     } else if (auto file = QueueFile::open(directory_.get(), id)) {
       generation = std::make_shared<Generation>(std::move(file));
     } else {
-      continue;  // removed since, and so without anybody in line
+      continue;  // removed since the listing, so it had no ticket in line (rule 5)
     }
     known.emplace(id, generation);
     listing.push_back(std::move(generation));
@@ -83,17 +83,17 @@ void LockQueue::choose_generation() {
     const std::uint32_t highest = listing.empty() ? 0 : listing.back()->file->id().number;
     if (highest == kLastGeneration) {
       throw damaged("the queue has a file of generation " + std::to_string(highest) +
-                    ", after which there is none; remove it");
+                    ", which is the last possible number; remove this file");
     }
     const std::uint32_t number = highest + 1;
     auto file = QueueFile::create(directory_.store(), directory_.get(), {number, random_u64()});
     if (!file) {
-      directory_.close();  // removed under our hands
+      directory_.close();  // another client removed the directory
       return;
     }
     const GenerationId id = file->id();
     generations_[id] = std::make_shared<Generation>(std::move(file));
-    listing = load();  // rule 1: only now, when the file is there, do we know who else is
+    listing = load();  // rule 1 needs a listing that was made while the file existed
   }
   if (!listing.empty() && !listing.back()->file->frozen()) adopt(listing);
 }
@@ -137,11 +137,12 @@ QueuedTicket LockQueue::join(std::uint64_t nonce) {
     last_token_ = ticket.rank();
     return ticket;
   }
-  throw damaged("cannot find a place in the queue: its files keep changing");
+  throw damaged("cannot join the queue: its files keep changing; nothing is locked");
 }
 
 void LockQueue::check_tokens(const QueuedTicket& ticket) {
-  // Whoever numbered this file had taken its tokens from the counter first.
+  // The client that wrote the header had allocated all tokens of this file before. So if the
+  // counter is below them now, it went back.
   QueueFile& own = *ticket.generation->file;
   bool back = ticket.rank() <= last_token_ || !tokens_->handed_out(own.token(own.capacity()));
   for (const auto& lower : ticket.generation->lower) {
@@ -194,7 +195,7 @@ QueuedTicket LockQueue::behind(const QueuedTicket& ticket) {
   };
   refresh(*ticket.generation);
   if (QueuedTicket found = first_from(ticket.generation, ticket.index + 1)) return found;
-  // Rule 1: whoever waits for us from a higher generation has frozen this one first.
+  // Rule 1: a client that waits for this ticket in a higher generation has sealed this one first.
   if (!ticket.generation->file->frozen()) return {};
   for (const auto& generation : load()) {
     if (generation->file->id() <= ticket.generation->file->id()) continue;
@@ -225,7 +226,7 @@ bool LockQueue::someone_lives(Generation& generation) {
 
 bool LockQueue::busy() {
   if (current_) refresh(*current_);
-  // While our generation is open, nobody holds the lock from a higher one (rule 2).
+  // While our generation is not frozen, no ticket of a higher one can hold the lock (rule 2).
   if (current_ && !current_->file->frozen()) {
     const auto& lower = current_->lower;
     return someone_lives(*current_) || std::any_of(lower.begin(), lower.end(), [&](const auto& g) {
@@ -270,7 +271,7 @@ void LockQueue::unlink(const QueueFile& file) noexcept {
 bool LockQueue::remove_if_unused() {
   current_.reset();
   const Listing listing = load();
-  // Look before sealing: others may be at work here.
+  // Look before sealing: a seal would force clients that use the queue into a new file.
   for (const auto& generation : listing) {
     if (someone_lives(*generation)) return false;
   }

@@ -17,8 +17,9 @@ namespace {
 
 constexpr int kOpen = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
-// The counter skips ahead at each boot, a queue file that a power cut left does not: what another
-// boot wrote must not number anything in this one. Its clients are all dead.
+// The token counter skips ahead at each boot, but a queue file that a power cut left does not. So a
+// header of another boot must not give tokens in this boot: its tokens would be too small. All
+// clients of that file are dead.
 std::uint64_t this_boot() {
   static const std::uint64_t boot = parse_hex16(current_boot()).value();
   return boot;
@@ -43,8 +44,8 @@ QueueFile::QueueFile(GenerationId id, UniqueFd fd)
   const struct stat status = check_plain_file(fd_.get(), "queue file " + name_);
   inode_ = status.st_ino;
   device_ = status.st_dev;
-  // All of it at once, and more than there is: what lies behind the end of the file is never
-  // touched (SIGBUS), and later records need no new mapping.
+  // Map the whole capacity, which is more than the file has, so that later records need no new
+  // mapping. Memory behind the end of the file must never be touched (SIGBUS).
   void* mapped = ::mmap(nullptr, capacity_ * sizeof(QueueRecord), PROT_READ | PROT_WRITE,
                         MAP_SHARED, fd_.get(), 0);
   if (mapped == MAP_FAILED) throw io_error(errno, "cannot map queue file " + name_);
@@ -89,7 +90,8 @@ bool QueueFile::reopen(int directory) {
 }
 
 bool QueueFile::removed() noexcept {
-  // Whoever removed it by the rules sealed it first; by hand, nobody can find its records any more.
+  // Counts as sealed in both cases: a client freezes the file before it unlinks it (rule 5), and
+  // after a removal by hand no client can find its records any more.
   sealed_ = true;
   return false;
 }
@@ -98,11 +100,11 @@ void QueueFile::refresh() {
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0) throw io_error(errno, "cannot examine " + name_);
   if (status.st_nlink == 0) {
-    removed();  // first: what was appended to it since does not count
+    removed();  // reads no more records: those appended after the removal do not count
   } else {
     take_size(status.st_size);
   }
-  if (frozen()) close_descriptor();  // there is nothing more to read or to write
+  if (frozen()) close_descriptor();
 }
 
 bool QueueFile::refresh(const struct stat& status) {
@@ -114,8 +116,8 @@ bool QueueFile::refresh(const struct stat& status) {
 void QueueFile::take_size(std::int64_t size) {
   constexpr std::int64_t kSize = sizeof(QueueRecord);
   scan(static_cast<std::uint32_t>(std::min<std::int64_t>(size / kSize, capacity_)));
-  // A length between two records is what a power cut can leave, and nothing else: its clients died
-  // with it. Everybody sees the same broken place, and nobody counts what follows.
+  // Only a power cut can leave a length that is not a whole number of records, and it ended all
+  // clients of the file. All clients see the same broken record and ignore what follows it.
   if (size % kSize != 0) sealed_ = true;
 }
 
@@ -129,7 +131,7 @@ void QueueFile::scan(std::uint32_t count) {
     if (scanned_ == 0) {
       if (!is(record, RecordKind::header) || record.capacity != capacity_ ||
           record.boot != this_boot() || record.token == 0 || record.token >= kTokenEnd) {
-        sealed_ = true;  // left by a power cut: a generation nobody can use, and nobody does
+        sealed_ = true;  // left by a power cut: no client can use this generation
         break;
       }
       first_token_ = record.token;
@@ -145,21 +147,25 @@ std::int64_t QueueFile::append(const QueueRecord* records, int count) {
     written = ::write(fd_.get(), records, size);
   } while (written < 0 && errno == EINTR);
   if (written < 0) throw io_error(errno, "cannot append to queue file " + name_);
-  // Our own descriptor: its position is where our record ended, whoever else appends meanwhile.
+  // The position of our own descriptor is the end of our record, even if other clients have
+  // appended more since.
   const off_t position = ::lseek(fd_.get(), 0, SEEK_CUR);
-  if (position < 0) throw io_error(errno, "cannot find the place in queue file " + name_);
+  if (position < 0) throw io_error(errno, "cannot read the position in queue file " + name_);
   if (position % static_cast<off_t>(sizeof(QueueRecord)) != 0) {
-    throw damaged("queue file " + name_ + " is damaged: its length is not a number of records");
+    throw damaged("queue file " + name_ +
+                  " is damaged: its length is not a whole number of records");
   }
   const std::int64_t index = position / static_cast<off_t>(sizeof(QueueRecord)) - 1;
-  // Two records may lie on two pages, and the disk be full between them: the header alone is fine.
+  // The file may have the two records on two pages, and the disk may be full after the first. The
+  // header alone is valid, so append the join again.
   if (static_cast<std::size_t>(written) < size) return append(records + 1, count - 1);
   return index;
 }
 
 std::optional<std::uint32_t> QueueFile::join(ClientId client, std::uint64_t nonce,
                                              std::uint64_t first_token) {
-  // Aligned: the kernel copies each from one page, so a length between two records is never seen.
+  // Aligned, so that no record crosses a page of our memory. The kernel then copies each record in
+  // one piece, and other clients never see a length between two records.
   alignas(128)
       QueueRecord records[2] = {make_record(RecordKind::header), make_record(RecordKind::join)};
   records[0].token = first_token;

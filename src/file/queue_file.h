@@ -1,8 +1,9 @@
-// QueueFile: one generation of a lock's queue, a file of records that only grows.
+// QueueFile: reads and appends the records of one generation of a queue. The file only grows.
 //
-// A join is one write() of one record on an O_APPEND descriptor: the kernel gives it its number and
-// makes it visible in one step, under the inode's lock, in which no process can be stopped. Record
-// 0 is the header; whatever stands behind a seal, or at the capacity or beyond, is void.
+// A join is one write() of one record on an O_APPEND descriptor. The kernel gives the record its
+// index and makes it visible in one step, under the lock of the inode; a process cannot be stopped
+// while it has this lock. Record 0 is the header. Records behind a seal, or at an index of capacity
+// or more, are void.
 #pragma once
 
 #include "common/base/unique_fd.h"
@@ -21,7 +22,7 @@ class QueueFile {
  public:
   // Opens an existing file of this name; null if there is none. Throws Error.
   static std::shared_ptr<QueueFile> open(int directory, GenerationId id);
-  // Makes a new, empty one; null if the directory was removed. Throws Error.
+  // Makes a new, empty file; null if the directory was removed. Throws Error.
   static std::shared_ptr<QueueFile> create(const StoreDir& store, int directory, GenerationId id);
   ~QueueFile();
   QueueFile(const QueueFile&) = delete;
@@ -31,39 +32,42 @@ class QueueFile {
   const std::string& name() const noexcept { return name_; }
   std::uint32_t capacity() const noexcept { return capacity_; }
 
-  // Reads what was appended since. Needs the descriptor. Throws Error.
+  // Reads the records that were appended since the last refresh. Needs the descriptor. Throws
+  // Error.
   void refresh();
-  // The same with the result of a stat of its name: another file there, or none, means that ours
-  // was removed, and tells so with false.
+  // The same with the result of a stat of its name. False: the name has no file or another file, so
+  // this file was removed.
   bool refresh(const struct stat& status);
 
-  // As of the last refresh. Frozen: nobody can join any more, all joins of this file are known.
+  // As of the last refresh. Frozen: no client can join any more, all joins of this file are known.
   bool frozen() const noexcept { return sealed_ || scanned_ >= capacity_; }
   bool has_header() const noexcept { return first_token_ != 0; }
   bool empty() const noexcept { return scanned_ == 0 && !sealed_; }
   std::uint64_t first_token() const noexcept { return first_token_; }
   std::uint64_t token(std::uint32_t index) const noexcept { return first_token_ + index; }
-  std::uint32_t end() const noexcept { return end_; }  // behind the last record that may count
+  std::uint32_t end() const noexcept { return end_; }  // one after the last record that may count
 
-  // Appends my join, with a header of this first token in front if the file is empty (0: never).
-  // The index, or nothing: the record is void, go on with another generation. Throws Error, and has
-  // then appended nothing that counts.
+  // Appends a join of this client. If the file is empty, appends a header with this first token
+  // before it (first_token 0: no header). Returns the index; nothing: the record is void, continue
+  // with another generation. Throws Error; then no appended record counts.
   std::optional<std::uint32_t> join(ClientId client, std::uint64_t nonce,
                                     std::uint64_t first_token);
-  void seal();  // refreshes; nothing to do if frozen. Throws Error.
+  void seal();  // refreshes; appends nothing if frozen. Throws Error.
 
   QueueRecord& record(std::uint32_t index) noexcept { return records_[index]; }
   ClientId client(std::uint32_t index) noexcept { return ClientId{records_[index].client}; }
-  // A join that nobody has taken out; whether its client lives is another question.
+  // Whether the record is a join without a flag (withdrawn, evicted, dead). Its client may be dead
+  // before the flag says so.
   bool in_line(std::uint32_t index) noexcept;
   // No record below this index is in line, now or ever.
   std::uint32_t floor() noexcept;
   bool drained() noexcept { return floor() >= end_; }
 
-  // Descriptors are few, mappings are many.
+  // A process has few descriptors but many mappings: the mapping stays when the descriptor is
+  // closed.
   bool has_descriptor() const noexcept { return static_cast<bool>(fd_); }
   void close_descriptor() noexcept { fd_.reset(); }
-  bool reopen(int directory);  // false: its name is gone or names another file. Throws Error.
+  bool reopen(int directory);  // false: the name has no file or another file. Throws Error.
 
  private:
   QueueFile(GenerationId id, UniqueFd fd);
