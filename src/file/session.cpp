@@ -1,4 +1,5 @@
-// Tickets: join, look, watch, withdraw. session_admin.cpp has what operators ask for.
+// The calls of Session on its own tickets: join, look, watch, withdraw. session_admin.cpp has the
+// calls of operators.
 #include "file/session.h"
 
 #include "common/base/fork_guard.h"
@@ -17,11 +18,11 @@ namespace {
 
 constexpr std::size_t kOpenLocks = 16;  // two descriptors each, at most
 constexpr std::chrono::milliseconds kIdle{1000};
-constexpr std::chrono::milliseconds kTidySlice{5};   // removing a file can take milliseconds:
-constexpr std::chrono::milliseconds kTidyPause{50};  // others have a right to the strand, too
+constexpr std::chrono::milliseconds kTidySlice{5};   // removing files must not block the strand
+constexpr std::chrono::milliseconds kTidyPause{50};  // for other work on the strand
 constexpr std::size_t kBellBatch = 4096;             // 32 KiB, half of what a FIFO holds
 
-// On a full disk, what the dead have left may be what fills it.
+// If it fails, sweeps once and retries: files of dead clients may be what fills the disk.
 Liveness make_liveness(const StoreDir& store, const std::string& label, const Clock& clock) {
   try {
     return Liveness(store, label);
@@ -33,13 +34,14 @@ Liveness make_liveness(const StoreDir& store, const std::string& label, const Cl
   return Liveness(store, label);
 }
 
-// The mapping lives as long as anybody may ask.
+// Keeps the mapping of the queue file alive, so evicted() can be called at any time.
 class Sign final : public TicketSign {
  public:
   Sign(std::shared_ptr<QueueFile> file, std::uint32_t index)
       : file_(std::move(file)), record_(file_->record(index)) {}
   bool evicted() const noexcept override {
-    // dead: somebody took us for dead (our liveness file was removed by hand), and goes on.
+    // dead: another client took this one for dead (an operator removed its liveness file) and no
+    // longer waits for this ticket.
     return has_flag(record_, RecordFlag::evicted) || has_flag(record_, RecordFlag::dead);
   }
 
@@ -76,7 +78,7 @@ Session::Session(ThreadLoop& loop, std::shared_ptr<Store> store, const BackendOp
 
 Session::~Session() {
   *alive_ = false;
-  // The epoll of a fork is its parent's, too.
+  // A forked child shares the epoll of its parent and must not remove the parent's descriptor.
   if (fork_generation_ == fork_generation() && !closed_) loop_.remove_fd(liveness_.bell());
   watches_.clear();
 }
@@ -98,7 +100,8 @@ Session::Lock& Session::lock(const LockName& name) {
   return lock;
 }
 
-// After each use: keeps the number of descriptors small, and tidies up what nobody uses.
+// Called after each use of a lock. Keeps the number of open descriptors small and removes locks
+// that this session no longer uses.
 void Session::used(Lock& lock) {
   if (lock.open_at) {
     open_.splice(open_.begin(), open_, *lock.open_at);
@@ -107,7 +110,7 @@ void Session::used(Lock& lock) {
     lock.open_at = open_.begin();
   }
   if (lock.idle() && lock.queue.blank()) {
-    forget(lock);  // it has no files: a million names that were tried once cost nothing
+    forget(lock);  // it has no files; keeping it would cost memory for each name ever tried
     return;
   }
   if (lock.idle()) {
@@ -125,15 +128,15 @@ void Session::used(Lock& lock) {
   }
 }
 
-// False: files of it are left that nobody else may be going to remove.
+// False: its files could not be removed, and perhaps no other client will remove them.
 bool Session::discard(Lock& lock) noexcept {
   bool tidy = false;
   try {
     lock.queue.remove_if_unused();
     tidy = true;
   } catch (const std::exception& e) {
-    log_(LogLevel::warning, "cannot tidy up lock \"" + lock.name.text() + "\" in " +
-                                store_->directory.path() + ": " + e.what());
+    log_(LogLevel::warning, "cannot remove the unused files of lock \"" + lock.name.text() +
+                                "\" in " + store_->directory.path() + ": " + e.what());
   }
   forget(lock);
   return tidy;
@@ -247,7 +250,7 @@ void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
 
 WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
                        WatchHandler handler) {
-  if (closed_) return WatchId::none;  // answers nothing any more
+  if (closed_) return WatchId::none;  // the handler is never called
   Lock& watched = lock(name);
   QueuedTicket queued;
   if (ticket.ours) {
@@ -278,15 +281,17 @@ void Session::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
   });
 }
 
-// The ticket is gone from here on, whatever fails after: others then find out by themselves.
+// The ticket is gone as soon as the flag is set. If a later step fails, waiters find out by
+// themselves (backstop()).
 void Session::take_out(Lock& lock, const QueuedTicket& ticket) {
   set_flag(ticket.record(), RecordFlag::withdrawn);
   try {
     wake_behind(lock, ticket);
     lock.queue.prune();
   } catch (const std::exception& e) {
-    log_(LogLevel::warning, "lock \"" + lock.name.text() + "\" in " + store_->directory.path() +
-                                ": the next in line could not be told: " + e.what());
+    log_(LogLevel::warning,
+         "lock \"" + lock.name.text() + "\" in " + store_->directory.path() +
+             ": cannot wake the next waiter, it will look by itself: " + e.what());
   }
 }
 
@@ -296,11 +301,12 @@ void Session::wake_behind(Lock& lock, const QueuedTicket& gone) {
   while (const QueuedTicket next = lock.queue.behind(from)) {
     const ClientId client = next.client();
     if (clients_.is_own(client)) {
-      // What stands between is gone as well; its watcher may not have heard of that yet.
+      // All tickets between `gone` and `next` are gone, too, but watches on them may not have fired
+      // yet.
       watches_.fire_gone_between(lock.watches, gone.rank() + 1, next.rank());
       return;
     }
-    // Who lives without a bell looks by itself, later.
+    // A client that lives without a bell looks by itself later (backstop()).
     if (clients_.ring(client, lock.hash) || clients_.alive(client)) return;
     set_flag(next.record(), RecordFlag::dead);
     from = next;
@@ -310,12 +316,13 @@ void Session::wake_behind(Lock& lock, const QueuedTicket& gone) {
 void Session::on_bell() {
   std::vector<std::uint64_t> hashes(kBellBatch);
   hashes.resize(liveness_.drain_bell(hashes.data(), hashes.size()));
-  // A small pipe (many FIFOs of one user) is full long before our batch is.
+  // The kernel makes pipes small for a user with many FIFOs. A small pipe is full before it
+  // contains a whole batch.
   const int bytes = ::fcntl(liveness_.bell(), F_GETPIPE_SZ);
   const std::size_t half =
       bytes > 0 ? static_cast<std::size_t>(bytes) / sizeof(std::uint64_t) / 2 : kBellBatch;
   if (hashes.size() >= std::min(kBellBatch, half)) {
-    // Some may have been lost to a full bell.
+    // The bell may have been full, and hashes may be lost. So check the watches of all locks.
     for (const auto& [name, lock] : locks_) watches_.fire_gone(lock->watches);
     return;
   }

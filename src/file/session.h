@@ -1,4 +1,4 @@
-// Session: the Session of the file store.
+// Session: keeps the tickets and watches of one client in a file store.
 #pragma once
 
 #include "common/seam/session.h"
@@ -49,7 +49,7 @@ class Session final : public internal::Session {
   std::chrono::milliseconds backstop() const override { return std::chrono::seconds(1); }
 
  private:
-  // One lock that we stand in line for, or did a moment ago.
+  // One lock that this session uses or used a moment ago.
   struct Lock {
     Lock(const Session& session, const LockName& n);
     const LockName name;
@@ -58,7 +58,7 @@ class Session final : public internal::Session {
     std::unordered_map<std::uint64_t, QueuedTicket> tickets;  // ours, by nonce
     LockWatches watches;
     Time idle_since{};
-    std::optional<std::list<Lock*>::iterator> open_at;  // its place in open_
+    std::optional<std::list<Lock*>::iterator> open_at;  // its position in open_
     bool idle() const noexcept { return tickets.empty() && watches.empty(); }
   };
 
@@ -89,7 +89,7 @@ class Session final : public internal::Session {
   WatchTable watches_;
   std::unordered_map<std::string, std::unique_ptr<Lock>> locks_;
   std::unordered_multimap<std::uint64_t, Lock*> by_hash_;
-  std::list<Lock*> open_;  // those with descriptors, the latest first
+  std::list<Lock*> open_;  // locks with open descriptors, the last used first
   bool idle_timer_armed_ = false;
   bool closed_ = false;
   std::shared_ptr<LeaseView> lease_ = std::make_shared<LeaseView>();

@@ -1,4 +1,4 @@
-// What operators ask for, and the end of a session.
+// The calls of Session for operators (inspect, list, evict), and its close().
 #include "file/session.h"
 
 #include "common/seam/token_base.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTidy{2000};  // of the five seconds that a close may take
 
-// As far as a system_clock reaches; whatever somebody wrote there.
+// Clamped to what system_clock can represent: the file may contain any number.
 std::chrono::system_clock::time_point since_of(const QueueRecord& record) {
   constexpr std::int64_t kLast = 9'000'000'000'000'000;
   return std::chrono::system_clock::time_point(
@@ -46,7 +46,7 @@ void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
     LockSnapshot snapshot;
     snapshot.name = name.text();
     std::map<ClientId, std::string> labels;
-    // A queue of its own: what we keep for our tickets is not disturbed.
+    // A separate LockQueue, so the one that our tickets use does not change.
     LockQueue queue(store_->directory, nullptr, clients_, name);
     for (const QueuedTicket& ticket : queue.line()) {
       const ClientId client = ticket.client();
@@ -96,7 +96,8 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
     });
     bool evicted = false;
     if (it != line.end()) {
-      // The flag first: from here on its owner's valid() says no, and nobody waits for it.
+      // Set the flag first: from here on valid() of the owner is false, and no client waits for
+      // this ticket. Only then wake the others.
       evicted = !set_flag(it->record(), RecordFlag::evicted);
       if (!clients_.is_own(key->client)) clients_.ring(key->client, there.hash);
       wake_behind(there, *it);
@@ -132,7 +133,8 @@ SessionInfo Session::info() const {
   return info;
 }
 
-// Ours are withdrawn already: one ring makes a client look after all its tickets of the lock.
+// Call it when our tickets are withdrawn. One ring makes a client check all its watches of the
+// lock.
 void Session::ring_all(Lock& lock) {
   LockQueue queue(store_->directory, nullptr, clients_, lock.name);
   std::set<ClientId> others;
@@ -140,7 +142,7 @@ void Session::ring_all(Lock& lock) {
   for (const ClientId client : others) clients_.ring(client, lock.hash);
 }
 
-// Everybody is told before anything is tidied up. False: files are left.
+// Wakes the waiters of all locks before it removes files, which is slow. False: files are left.
 bool Session::withdraw_all() {
   clients_.new_look();
   std::vector<Lock*> locks;
@@ -156,8 +158,9 @@ bool Session::withdraw_all() {
     try {
       ring_all(*lock);
     } catch (const std::exception& e) {
-      log_(LogLevel::warning, "lock \"" + lock->name.text() + "\" in " + store_->directory.path() +
-                                  ": the next in line could not be told: " + e.what());
+      log_(LogLevel::warning,
+           "lock \"" + lock->name.text() + "\" in " + store_->directory.path() +
+               ": cannot wake the next waiter, it will look by itself: " + e.what());
     }
   }
   const Time deadline = loop_.now() + kTidy;
@@ -178,7 +181,8 @@ void Session::close(Answer<Done> answer) {
     client_watch_.stop();
     loop_.remove_fd(liveness_.bell());
     sweep(store_->directory, clients_, loop_.clock(), loop_.now() + kSweepTime);
-    // With files left behind we stay on record as one who died: the next to sweep looks after them.
+    // If files are left, keep the liveness file too: this client then looks like a dead one, and
+    // the next sweep removes its files.
     if (tidy) liveness_.remove_files();
     liveness_.close();
     return Done{};

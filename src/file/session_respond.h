@@ -1,4 +1,5 @@
-// How Session answers: private to its two source files.
+// Session::respond(): runs the work of a call and answers it. Only for session.cpp and
+// session_admin.cpp.
 #pragma once
 
 #include "file/session.h"
@@ -9,7 +10,7 @@
 
 namespace baton::file {
 
-// Does the work now and answers after the current step, unless the session is gone by then.
+// Does the work now and answers after the current step, unless the session is destroyed by then.
 template <class T, class F>
 void Session::respond(Answer<T> answer, F&& work) {
   Result<T> result = [&]() -> Result<T> {

@@ -27,7 +27,7 @@ void WatchTable::detach(Watch& watch) {
   if (watch.lock == nullptr) return;
   watch.lock->erase(watch.at);
   watch.lock = nullptr;
-  // Moved out first: on_over_ may come back to us.
+  // Take the ticket out first, because on_over_ may call this object again.
   if (const QueuedTicket ticket = std::exchange(watch.ticket, {})) on_over_(ticket);
 }
 

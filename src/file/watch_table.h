@@ -1,4 +1,5 @@
-// WatchTable: the watches of one session, in memory. Knows when to call, not what has happened.
+// WatchTable: keeps the watches of one session in memory and calls their handlers. The session
+// tells it what has happened.
 #pragma once
 
 #include "common/base/loop.h"
@@ -18,20 +19,20 @@ using LockWatches = std::multimap<std::uint64_t, WatchId>;
 
 class WatchTable {
  public:
-  // on_over: a watch of that place is over, fired or removed.
+  // on_over: called when a watch of that ticket has fired or was removed.
   WatchTable(Loop& loop, std::function<void(const QueuedTicket&)> on_over)
       : loop_(loop), on_over_(std::move(on_over)) {}
   ~WatchTable() { *alive_ = false; }
 
-  // Without a place it fires at once, that is: after the current step.
+  // Without a ticket the watch fires at once: its handler runs after the current step.
   WatchId add(LockWatches& lock, QueuedTicket ticket, WatchHandler handler);
   void remove(WatchId id);
 
   // Handlers run after the current step, each once, and not if removed before.
   void fire_rank(LockWatches& lock, std::uint64_t rank);
-  void fire_gone(LockWatches& lock);  // whose ticket is not in line any more
+  void fire_gone(LockWatches& lock);  // the watches whose ticket is no longer in line
   void fire_gone_between(LockWatches& lock, std::uint64_t from, std::uint64_t to);
-  void fire_client(ClientId client);  // whose ticket is of that client
+  void fire_client(ClientId client);  // the watches whose ticket belongs to that client
   void clear();
 
  private:
