@@ -17,7 +17,7 @@ namespace baton::file {
 namespace {
 
 std::string strip_slashes(std::string path) {
-  // O_NOFOLLOW follows "link/" all the same.
+  // Even with O_NOFOLLOW, open() follows the link in "link/".
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
@@ -34,7 +34,7 @@ std::vector<gid_t> own_groups() {
   const bool denied = errnum == EACCES || errnum == EPERM || errnum == EROFS;
   throw Error(
       denied ? Errc::permission_denied : Errc::connection_failed,
-      "directory " + path + " is missing and cannot be made" +
+      "directory " + path + " is missing and cannot be created" +
           (errnum == ENOENT ? ", because its parent directory is missing: " : std::string(": ")) +
           std::generic_category().message(errnum));
 }
@@ -57,7 +57,7 @@ StoreDir::StoreDir(const std::string& path) : path_(strip_slashes(path)) {
   if (!made && errno != EEXIST) {
     const int errnum = errno;
     struct stat status {};
-    // mkdir says EROFS or EACCES before it says EEXIST.
+    // For an existing directory mkdir() may fail with EROFS or EACCES instead of EEXIST.
     if (::lstat(path_.c_str(), &status) != 0) refuse_missing(errnum, path_);
   }
   root_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -68,7 +68,8 @@ StoreDir::StoreDir(const std::string& path) : path_(strip_slashes(path)) {
   if (::fstatfs(root_.get(), &file_system) != 0) throw io_error(errno, "cannot examine " + path_);
   if (const auto name = refused_file_system(static_cast<unsigned long>(file_system.f_type))) {
     throw Error(Errc::unsupported, path_ + " is on " + std::string(*name) +
-                                       ", which cannot carry locks; use a local file system");
+                                       ", which does not support these locks; use a local file "
+                                       "system");
   }
   struct stat status {};
   if (::fstat(root_.get(), &status) != 0) throw io_error(errno, "cannot examine " + path_);
@@ -78,13 +79,15 @@ StoreDir::StoreDir(const std::string& path) : path_(strip_slashes(path)) {
 
   clients_ = subdirectory("clients");
   locks_ = subdirectory("locks");
-  // Lock names that differ only by case are different locks.
+  // Lock names that differ only in case are different locks, so their directories must differ, too.
   struct stat lower {};
   struct stat upper {};
   if (::fstat(clients_.get(), &lower) == 0 &&
       ::fstatat(root_.get(), "CLIENTS", &upper, AT_SYMLINK_NOFOLLOW) == 0 &&
       lower.st_ino == upper.st_ino && lower.st_dev == upper.st_dev) {
-    throw Error(Errc::unsupported, path_ + " does not tell upper case from lower case");
+    throw Error(Errc::unsupported, path_ +
+                                       " is on a file system that ignores upper and lower case; "
+                                       "use a case-sensitive one");
   }
 }
 
@@ -99,8 +102,9 @@ UniqueFd StoreDir::subdirectory(const char* name) const {
 
 UniqueFd StoreDir::create_file(int directory, const std::string& name, int flags) const {
   constexpr int kCreate = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  // In a group's directory the mode must be right before others can see the file: the umask may
-  // have taken the group's bits, and we may be stopped before we put them back.
+  // In a group's directory the file needs its final mode before it gets its name. The umask may
+  // have removed the group's bits, and this process may be stopped before fchmod() sets them again.
+  // Then other members of the group could not open the file.
   const std::string first = modes_.group ? std::string(kUnfinished) + hex16(random_u64()) : name;
   UniqueFd fd(::openat(directory, first.c_str(), kCreate | flags, modes_.file));
   if (!fd) {
@@ -122,7 +126,7 @@ UniqueFd StoreDir::create_file(int directory, const std::string& name, int flags
 }
 
 bool StoreDir::make_directory(int parent, const std::string& name) const {
-  // EEXIST is the usual case, and costs less than a temporary name.
+  // The directory usually exists, and fstatat() costs less than making a temporary one.
   struct stat status {};
   if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     errno = EEXIST;
@@ -135,7 +139,7 @@ bool StoreDir::make_directory(int parent, const std::string& name) const {
     throw io_error(errno, "cannot make directory " + name);
   }
   if (modes_.group) {
-    // By descriptor: in a shared directory somebody may have put a link in its place.
+    // By descriptor: in a shared directory another user may have replaced it by a link.
     const UniqueFd made = open_directory(parent, first.c_str());
     struct stat mine {};
     if (!made || ::fstat(made.get(), &mine) != 0) failed = errno;
@@ -160,11 +164,11 @@ UniqueFd open_directory(int parent, const char* name) noexcept {
 }
 
 bool for_each_entry(int directory, const std::function<void(std::string_view)>& visit) {
-  // Opened afresh: some kernels show no new entries after a rewind, and rule 1 of the lock queue
-  // needs every one.
+  // Open the directory again instead of rewinding: some kernels show no new entries after a rewind,
+  // and rule 1 of the lock queue needs all of them.
   const UniqueFd fresh(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fresh) {
-    if (errno == ENOENT) return false;  // removed while we had it open
+    if (errno == ENOENT) return false;  // the directory was removed while it was open
     throw io_error(errno, "cannot read a directory");
   }
   alignas(dirent64) char buffer[8192];
@@ -172,7 +176,7 @@ bool for_each_entry(int directory, const std::function<void(std::string_view)>& 
     const ssize_t size = ::getdents64(fresh.get(), buffer, sizeof buffer);
     if (size == 0) return true;
     if (size < 0) {
-      if (errno == ENOENT) return false;  // removed while we had it open
+      if (errno == ENOENT) return false;  // the directory was removed while it was open
       throw io_error(errno, "cannot read a directory");
     }
     for (ssize_t at = 0; at < size;) {

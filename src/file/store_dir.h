@@ -1,4 +1,4 @@
-// StoreDir: the open directory of a file store, and how files and directories are made in it.
+// StoreDir: opens the directory of a file store, and makes files and directories in it.
 #pragma once
 
 #include "common/base/unique_fd.h"
@@ -23,9 +23,10 @@ class StoreDir {
   int locks() const noexcept { return locks_.get(); }
   const StoreModes& modes() const noexcept { return modes_; }
 
-  // A new file, open for reading and writing with the extra flags. It has its final mode as soon as
-  // it can be seen under its name, whatever the umask. Throws Error; EEXIST and ENOENT (the
-  // directory was removed) give -1 and errno instead.
+  // Makes a new file and opens it for reading and writing with the extra flags. The file has its
+  // final mode, whatever the umask; in a group's directory it has this mode before other clients
+  // can see its name. Throws Error; EEXIST and ENOENT (the directory was removed) give -1 and errno
+  // instead.
   UniqueFd create_file(int directory, const std::string& name, int flags) const;
   // False with errno EEXIST or ENOENT; throws Error for all else.
   bool make_directory(int parent, const std::string& name) const;
@@ -43,15 +44,16 @@ class StoreDir {
 // Opens a directory without following a link; -1 and errno.
 UniqueFd open_directory(int parent, const char* name) noexcept;
 
-// Calls visit for each name but "." and "..", and tells whether the directory is still there: one
-// that was removed has nothing and never will. Not for two callers of one descriptor at a time.
+// Calls visit for each name but "." and "..". False: the directory was removed, so it has no
+// entries and never will.
 bool for_each_entry(int directory, const std::function<void(std::string_view)>& visit);
 
-// Error(store_error) unless fd is a plain file with exactly one name: a link would let somebody
-// else's file be written. A file whose name is already gone is fine (zero names).
+// Throws Error(store_error) unless fd is a plain file with at most one name. Through a hard link,
+// baton would write to the file of another user. A file without a name (unlinked since) is
+// accepted.
 struct stat check_plain_file(int fd, const std::string& name);
 
-// The prefix of things in the making, which whoever sweeps may remove.
+// The prefix of unfinished files and directories. A sweep may remove them.
 inline constexpr std::string_view kUnfinished = ",new.";
 
 }  // namespace baton::file

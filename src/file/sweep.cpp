@@ -47,7 +47,8 @@ bool walk(int directory, const std::string& path, std::string_view prefix,
   return true;
 }
 
-// Things in the making are finished within a second, or never. Directories among them are empty.
+// Removes unfinished files and directories that are older than one second: their makers are dead,
+// or retry with a new name. An unfinished directory is always empty.
 void remove_unfinished(int directory) {
   for (const std::string& name : names_in(directory)) {
     struct stat status {};
@@ -58,7 +59,8 @@ void remove_unfinished(int directory) {
   }
 }
 
-// A directory that lost its last lock while its remover was killed.
+// Removes directories without a lock. They are left when a client is killed while it removes the
+// last lock in them.
 void remove_empty_directories(int directory) {
   for (const std::string& name : names_in(directory)) {
     if (const UniqueFd below = open_directory(directory, name.c_str())) {
@@ -69,8 +71,8 @@ void remove_empty_directories(int directory) {
 }
 
 struct Census {
-  std::vector<std::string> left_behind;  // files of the dead
-  bool others = false;                   // somebody else lives
+  std::vector<std::string> left_behind;  // files of dead clients
+  bool others = false;                   // another client lives
 };
 
 Census take_census(const StoreDir& store, ClientId own) {
@@ -80,8 +82,8 @@ Census take_census(const StoreDir& store, ClientId own) {
     for (const char kind : {'c', 't', 'b'}) {
       const auto id = parse_client_file_name(kind, name);
       if (!id || *id == own) continue;
-      // A bell belongs to whoever has its id, under either name. c twice: it may have been renamed
-      // between the two questions.
+      // A bell belongs to the client of the same id, whose file is c.<id> or still t.<id>. Test c
+      // twice, because the file may be renamed from t to c between the first two tests.
       const bool lives = kind == 'b' ? test_liveness(clients, 'c', *id) != Alive::no ||
                                            test_liveness(clients, 't', *id) != Alive::no ||
                                            test_liveness(clients, 'c', *id) != Alive::no
@@ -101,7 +103,7 @@ void sweep_or_throw(const StoreDir& store, Clients& clients, const Clock& clock,
     try {
       LockQueue(store, nullptr, clients, name).remove_if_unused();
     } catch (const Error&) {
-      // Its users will hear of it.
+      // Clients that use this lock get the error.
     }
     return clock.now() < deadline;
   });
@@ -126,7 +128,7 @@ void sweep(const StoreDir& store, Clients& clients, const Clock& clock, Time dea
   try {
     sweep_or_throw(store, clients, clock, deadline);
   } catch (const std::exception&) {
-    // The next one will try again.
+    // The next sweep retries.
   }
 }
 

@@ -1,4 +1,4 @@
-// What crashed clients leave behind, and who takes it away.
+// Sweep: removes what crashed clients have left behind.
 #pragma once
 
 #include "common/base/clock.h"
@@ -19,10 +19,11 @@ bool for_each_lock(const StoreDir& store, std::string_view prefix,
 
 inline constexpr std::chrono::milliseconds kSweepTime{50};  // for one sweep
 
-// Removes the queues in which nobody living stands, then the files of dead clients: in this order,
-// because the files of the dead are the sign that there is something to sweep. Does nothing to the
-// queues if there are no dead and others live: each of them tidies up after itself. Stops at the
-// deadline; what is left is the next one's. Never throws: a sweep is a courtesy.
+// Removes the queues that have no ticket of a living client, then the files of dead clients. The
+// order matters: the files of dead clients are the sign that queues must be swept. If there is no
+// file of a dead client and another client lives, does nothing, because living clients remove their
+// own queues. Stops at the deadline; the next sweep continues. Never throws, because no lock
+// depends on a sweep.
 void sweep(const StoreDir& store, Clients& clients, const Clock& clock, Time deadline) noexcept;
 
 }  // namespace baton::file

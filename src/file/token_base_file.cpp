@@ -33,10 +33,10 @@ std::optional<std::uint64_t> find_token_base(const StoreDir& store) {
   const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
   if (size < 0) throw io_error(errno, "cannot read " + what);
   std::string_view record(text.data(), static_cast<std::size_t>(size));
-  if (record.ends_with('\n')) record.remove_suffix(1);  // an editor's
+  if (record.ends_with('\n')) record.remove_suffix(1);
   const std::uint64_t base = read_token_base(record, what).value();
-  // Its maker may have been stopped between naming it and syncing the directory: after a power cut
-  // the name would be gone, and tokens without the base handed out.
+  // The client that wrote the record may have been stopped before its name was on the disk. After a
+  // power cut the record would be gone, and tokens would be given out without the base.
   if (::fsync(store.root()) != 0) throw io_error(errno, "cannot sync " + store.path());
   return base;
 }
@@ -50,7 +50,7 @@ void record_token_base(const StoreDir& store, std::uint64_t base) {
   int failed = size < 0 ? errno : 0;
   if (failed == 0 && static_cast<std::size_t>(size) != record.size()) failed = ENOSPC;
   if (failed == 0 && ::fsync(fd.get()) != 0) failed = errno;
-  // Whole or not at all, with one name at any time, and the first one wins.
+  // The record appears whole or not at all, never has two names, and the first one wins.
   if (failed == 0 && ::renameat2(store.root(), unfinished.c_str(), store.root(), kBaseFile,
                                  RENAME_NOREPLACE) != 0) {
     failed = errno;

@@ -18,7 +18,7 @@ namespace baton::file {
 namespace {
 
 constexpr std::string_view kPrefix = "tokens.";
-constexpr std::size_t kMapped = 4096;  // of which only the first 64 bytes exist
+constexpr std::size_t kMapped = 4096;  // only the first 64 bytes exist in the file
 
 std::atomic_ref<std::uint64_t> word(std::uint64_t& value) noexcept {
   return std::atomic_ref<std::uint64_t>(value);
@@ -36,8 +36,9 @@ TokenPage snapshot(TokenPage& page) noexcept {
   copy.magic = page.magic;
   copy.version = page.version;
   copy.size = page.size;
-  // The limits only grow: read in this order, next <= confirmed <= pending holds in the copy up to
-  // what others allocated in between, never the other way round.
+  // The values only grow, so they must be read in this order. In any other order, changes between
+  // the reads could put next above confirmed, or confirmed above pending, in the copy of an
+  // undamaged page.
   copy.next = word(page.next).load();
   copy.confirmed = word(page.confirmed).load();
   copy.pending = word(page.pending).load();
@@ -50,7 +51,7 @@ TokenPage snapshot(TokenPage& page) noexcept {
       "); nothing can be locked until it is restored or, with no client running, removed");
 }
 
-// Nothing: it is gone, because somebody else has made the new one.
+// Nothing: the file is gone, because another client has made the new counter.
 std::optional<TokenPage> read_page(int directory, const std::string& name) {
   UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd) {
@@ -89,7 +90,7 @@ std::string current_boot() {
   const ssize_t size = fd ? ::read(fd.get(), text, sizeof text) : -1;
   if (size < 36) {
     throw Error(Errc::unsupported,
-                "cannot read /proc/sys/kernel/random/boot_id, without which tokens are not safe");
+                "cannot read /proc/sys/kernel/random/boot_id, which safe tokens need; mount /proc");
   }
   return hex16(hash_text(std::string_view(text, 36)));
 }
@@ -107,12 +108,12 @@ void TokenCounter::unmap() noexcept {
 }
 
 void TokenCounter::open_or_make() {
-  // A sweep may take our unfinished file away: then again.
+  // A sweep of another client may remove our unfinished file. Then retry.
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (open_existing()) return;
     make();
   }
-  throw damaged("token counter " + file_ + " cannot be made: somebody keeps removing it");
+  throw damaged("token counter " + file_ + " cannot be made: another process keeps removing it");
 }
 
 bool TokenCounter::open_existing() {
@@ -123,7 +124,7 @@ bool TokenCounter::open_existing() {
     throw io_error(errno, "cannot open token counter " + file_);
   }
   const struct stat status = check_plain_file(fd.get(), "token counter " + file_);
-  // Never map less than a whole page of values: touching what is not there is SIGBUS.
+  // Refuse a short file before mapping it: touching memory behind the end of the file is SIGBUS.
   if (status.st_size < static_cast<off_t>(sizeof(TokenPage))) refuse(file_, "it is too short");
   void* mapped = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) throw io_error(errno, "cannot map token counter " + file_);
@@ -134,8 +135,8 @@ bool TokenCounter::open_existing() {
   if (const char* why = token_page_damage(copy)) refuse(file_, why);
   if (copy.next < seen_) refuse(file_, "the token counter went back");
   seen_ = copy.next;
-  // Its maker may have been stopped between naming it and syncing the directory: after a power cut
-  // the name would be gone, and its tokens handed out again.
+  // The client that made the counter may have been stopped before its name was on the disk. After a
+  // power cut the counter would be gone, and its tokens would be given out again.
   if (word(page_->named).load() == 0) {
     if (::fsync(store_.root()) != 0) throw io_error(errno, "cannot sync " + store_.path());
     word(page_->named).store(1);
@@ -175,7 +176,7 @@ void TokenCounter::make() {
   int failed = size < 0 ? errno : 0;
   if (failed == 0 && static_cast<std::size_t>(size) != sizeof page) failed = ENOSPC;
   if (failed == 0 && ::fsync(fd.get()) != 0) failed = errno;
-  // Whole or not at all, with one name at any time, and the first one wins.
+  // The counter appears whole or not at all, never has two names, and the first one wins.
   if (failed == 0 && ::renameat2(store_.root(), unfinished.c_str(), store_.root(), file_.c_str(),
                                  RENAME_NOREPLACE) != 0) {
     failed = errno;
@@ -185,7 +186,7 @@ void TokenCounter::make() {
     throw io_error(failed, "cannot make token counter " + file_);
   }
   if (failed == ENOENT) return;
-  // The old ones may go only when the new one survives a power cut.
+  // Remove the old counters only when the new one survives a power cut.
   if (::fsync(store_.root()) != 0) throw io_error(errno, "cannot sync " + store_.path());
   for (const std::string& name : old) ::unlinkat(store_.root(), name.c_str(), 0);
 }
@@ -197,14 +198,15 @@ void TokenCounter::check_still_there() {
       status.st_size >= static_cast<off_t>(sizeof(TokenPage))) {
     return;
   }
-  // Somebody put another file in its place. Below what we have seen it is refused.
+  // The file was removed, replaced or cut short. open_or_make() refuses a counter that is below the
+  // highest value seen.
   open_or_make();
 }
 
 std::uint64_t TokenCounter::allocate(std::uint32_t count) {
   check_still_there();
   if (const char* why = token_page_damage(snapshot(*page_))) refuse(file_, why);
-  // The limit first: on a disk that fails, nothing is taken from the counter.
+  // Raise the limit first: if the disk fails, the counter must not have advanced.
   const std::uint64_t need = word(page_->next).load() + count;
   if (need > word(page_->confirmed).load()) confirm(need);
   const std::uint64_t first = word(page_->next).fetch_add(count);
@@ -215,14 +217,14 @@ std::uint64_t TokenCounter::allocate(std::uint32_t count) {
 }
 
 bool TokenCounter::handed_out(std::uint64_t end) {
-  check_still_there();  // a file that was cut short must not be touched, nor one that was replaced
+  check_still_there();  // touching a file that was cut short is SIGBUS, and a replaced one is stale
   return end <= word(page_->next).load();
 }
 
 void TokenCounter::confirm(std::uint64_t limit) {
   raise_to(page_->pending, limit + kTokenBlock);
   const std::uint64_t wanted = word(page_->pending).load();
-  // Every client does this for itself: none waits for another that may be stopped.
+  // Every client syncs for itself and never waits for another client, which may be stopped.
   if (::msync(page_, kMapped, MS_SYNC) != 0) {
     throw io_error(errno, "cannot sync token counter " + file_);
   }
