@@ -59,7 +59,7 @@ DirectoryVerdict check_directory(const struct stat& status, uid_t euid,
                     "is for group " + std::to_string(status.st_gid) + " and belongs to user " +
                         std::to_string(status.st_uid) + ", but this process runs as user " +
                         std::to_string(euid) +
-                        ", who is not in that group; use a directory of this user, or chown or "
+                        ", which is not in that group; use a directory of this user, or chown or "
                         "chgrp this one");
     }
     verdict.modes = {0660, 02770, true};

@@ -47,8 +47,8 @@ bool walk(int directory, const std::string& path, std::string_view prefix,
   return true;
 }
 
-// Removes unfinished files and directories that are older than one second: their makers are dead,
-// or retry with a new name. An unfinished directory is always empty.
+// Removes unfinished files and directories that are older than one second: their makers were killed
+// or are stopped. A maker that continues gets ENOENT. An unfinished directory is always empty.
 void remove_unfinished(int directory) {
   for (const std::string& name : names_in(directory)) {
     struct stat status {};
