@@ -72,7 +72,7 @@ std::uint64_t first_token() {
 }
 
 std::shared_ptr<NamedStore> find_named_store(const std::string& name) {
-  auto& r = per_process<NamedStores>();  // a fork begins with none
+  auto& r = per_process<NamedStores>();  // a forked child starts with no stores
   const std::lock_guard guard(r.mutex);
   std::erase_if(r.stores, [](const auto& entry) { return entry.second.expired(); });
   if (auto named = r.stores[name].lock()) return named;
@@ -85,7 +85,7 @@ std::shared_ptr<NamedStore> find_named_store(const std::string& name) {
 }
 
 bool add_named_store(const std::string& name, const std::shared_ptr<NamedStore>& named) {
-  auto& r = per_process<NamedStores>();  // a fork begins with none
+  auto& r = per_process<NamedStores>();  // a forked child starts with no stores
   const std::lock_guard guard(r.mutex);
   if (!r.stores[name].expired()) return false;
   r.stores[name] = named;

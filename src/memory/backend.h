@@ -1,4 +1,4 @@
-// The memory store: queues inside this process, shared by name.
+// Opens the memory store: queues inside this process, which clients share by the store's name.
 #pragma once
 
 #include "memory/namespace.h"

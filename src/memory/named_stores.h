@@ -1,4 +1,4 @@
-// Which store is behind memory:NAME in this process.
+// Finds and registers the stores of this process by the NAME of memory:NAME.
 #pragma once
 
 #include "common/base/clock.h"
@@ -19,13 +19,14 @@ struct NamedStore {
   std::function<std::shared_ptr<Transport>(Loop&)> make_transport;
 };
 
-// The place of that name; a plain one is made if there is none, and goes with its last client.
+// The store of that name. If there is none, makes one with a direct transport; it is destroyed with
+// its last client.
 std::shared_ptr<NamedStore> find_named_store(const std::string& name);
 
-// Where the tokens of a new store begin: above those of every earlier store of this process.
+// The token at which a new store starts: above those of every earlier store of this process.
 std::uint64_t first_token();
 
-// Puts a place of one's own there. False: the name is taken.
+// Registers a store under that name. False: the name is taken.
 bool add_named_store(const std::string& name, const std::shared_ptr<NamedStore>& named);
 
 }  // namespace baton::memory

@@ -12,7 +12,7 @@ namespace baton::memory {
 
 using std::chrono::milliseconds;
 
-// The store's line to the session; cut when the session goes.
+// Lets the store send news to the session. cut() ends that when the session is destroyed.
 class Session::Peer final : public SessionPeer {
  public:
   explicit Peer(std::shared_ptr<Transport> transport) : transport_(std::move(transport)) {}
@@ -42,13 +42,14 @@ class Session::Peer final : public SessionPeer {
   }
   std::mutex mutex_;  // the store calls from any thread; cut() comes from the strand
   std::shared_ptr<Transport> transport_;
-  // Read and written on the strand alone.
+  // Read and written only on the strand.
   std::shared_ptr<Session*> session_ = std::make_shared<Session*>(nullptr);
 };
 
 void Session::open(const SessionParts& parts, SessionListener& listener,
                    Answer<std::unique_ptr<internal::Session>> answer) {
-  // An open whose answer is lost leaves a session at the store; its line must not lead to us.
+  // If the answer is lost, the store keeps a session without a client. Its news must not use our
+  // transport then.
   struct Unattached {
     ~Unattached() {
       if (peer) peer->cut();
@@ -78,7 +79,7 @@ void Session::open(const SessionParts& parts, SessionListener& listener,
     transport->answer(
         Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, loop, id] {
           loop->cancel(*timer);
-          if (!*shared) return;  // too late: the session at the store dies of neglect
+          if (!*shared) return;  // timed out: the session at the store expires
           std::unique_ptr<Session> session(new Session(parts, listener, id, peer, sent));
           peer->attach(session.get());
           unattached->peer = nullptr;
@@ -106,7 +107,7 @@ Session::~Session() {
   peer_->cut();
   drop_questions();
   parts_.loop->cancel(beat_timer_);
-  // Without leases nobody else would ever remove what is left.
+  // Without leases the session never expires, so its tickets must be removed here.
   if (!parts_.store->leases()) parts_.store->close(id_);
 }
 
@@ -114,7 +115,7 @@ Session::~Session() {
 
 void Session::beat() {
   const Time sent = parts_.loop->now();
-  // One at a time matters to ZooKeeper; here an answer that is missing is asked for again.
+  // The answer may be lost, so send the next heartbeat even if this one is not answered.
   beat_timer_ = parts_.loop->at(sent + parts_.timeout / 6, [this] { beat(); });
   parts_.transport->request(
       Traffic::heartbeat, [this, alive = alive_, parts = parts_, id = id_, sent] {
@@ -130,19 +131,19 @@ void Session::beat_answered(Time sent, bool there) {
     over("the store does not know the session any more");
     return;
   }
-  if (sent <= last_sent_) return;  // late or doubled
+  if (sent <= last_sent_) return;  // late or duplicated
   const Time now = parts_.loop->now();
   const bool was_suspect = now >= lease_->suspect_at();
   last_sent_ = sent;
   renew(sent, now);
   parts_.loop->cancel(beat_timer_);
   beat_timer_ = parts_.loop->at(std::max(now, sent + parts_.timeout / 3), [this] { beat(); });
-  if (was_suspect) listener_.session_resumed();  // news may have been lost meanwhile
+  if (was_suspect) listener_.session_resumed();  // news may have been lost in between
 }
 
 void Session::renew(Time sent, Time now) {
   if (now >= lease_->deadline() && !mutant(Mutant::revive_lost)) {
-    // It ran out: what was held under it is lost and stays so. A new one begins.
+    // The lease has expired: locks held under it are lost and stay lost. Start a new lease.
     lease_->end();
     lease_ = std::make_shared<LeaseView>();
   }
@@ -174,8 +175,9 @@ Result<Standing> without_sign(Result<Standing> standing, bool remote) {
 }
 }  // namespace
 
-// Questions under way belong to the session: what is left of them goes with it, so that whoever
-// waits is not kept by a timer.
+// The session owns the questions that are not answered yet and destroys them when it ends. A caller
+// that waits for an answer learns of its destruction. If a timer kept the answer, the caller would
+// wait for that timer, on virtual time perhaps without end.
 template <class T, class F>
 void Session::ask(Traffic kind, F at_store, Answer<T> answer) {
   const std::uint64_t question = next_question_++;
@@ -201,7 +203,7 @@ void Session::ask(Traffic kind, F at_store, Answer<T> answer) {
       });
 }
 
-// Answered once: what comes later, or twice, finds no question.
+// Answers a question once. A late or duplicated result finds no question and is ignored.
 template <class T>
 void Session::finish(std::uint64_t question, Result<T> result) {
   auto asked = questions_.extract(question);
@@ -273,7 +275,8 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
       std::move(answer));
 }
 
-// Not over the wire: a part of opening, which has just been there and back.
+// Does not use the transport: this is a part of opening the session, and the transport has just
+// delivered the answer to that.
 void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
   parts_.loop->defer([alive = alive_, answer = std::move(answer),
                       base = parts_.store->settle_token_base(wanted)]() mutable {
@@ -313,7 +316,7 @@ void Session::unwatch(WatchId id) {
 
 void Session::watch_fired(WatchId id) {
   auto watch = watches_.extract(id);
-  // Always "look": this store gives no order between events of two tickets.
+  // Always "look", because this store does not order the events of two tickets.
   if (!watch.empty()) watch.mapped()(WatchEvent::look);
 }
 
@@ -328,7 +331,7 @@ SessionInfo Session::info() const {
 
 milliseconds Session::backstop() const {
   using std::chrono::seconds;
-  if (!parts_.store->leases()) return seconds(30);  // nothing gets lost inside one process
+  if (!parts_.store->leases()) return seconds(30);  // no event is lost inside one process
   return std::clamp(parts_.timeout / 2, milliseconds(seconds(1)), milliseconds(seconds(30)));
 }
 

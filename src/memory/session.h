@@ -1,4 +1,4 @@
-// Session: the seam over a Store, through a Transport.
+// Session: one client's session at a memory Store. It reaches the store through a Transport.
 #pragma once
 
 #include "common/seam/session.h"
@@ -19,17 +19,17 @@ struct SessionParts {
   std::shared_ptr<Store> store;
   std::shared_ptr<Transport> transport;
   Loop* loop;
-  const Clock* store_clock;  // the store's own; may run at another rate than the loop's
+  const Clock* store_clock;  // the clock of the store; may run at another rate than the loop's
   std::uint64_t client;      // same for all sessions of a client
   std::string label;
   std::string endpoint;
   std::chrono::milliseconds timeout;
-  bool remote = false;  // as if on another machine: evictions are not seen without being told
+  bool remote = false;  // simulates another machine: evictions are seen only in messages
 };
 
 class Session final : public internal::Session {
  public:
-  // Opens it at the store and answers with it.
+  // Opens a session at the store and answers with it.
   static void open(const SessionParts& parts, SessionListener& listener,
                    Answer<std::unique_ptr<internal::Session>> answer);
   ~Session() override;
@@ -76,7 +76,7 @@ class Session final : public internal::Session {
   const SessionId id_;
   std::shared_ptr<Peer> peer_;
   std::shared_ptr<LeaseView> lease_;
-  std::shared_ptr<bool> alive_;  // answers check it: none after our end
+  std::shared_ptr<bool> alive_;  // false: answers that still arrive are ignored
   bool ended_ = false;
   Time last_sent_{};
   TimerId beat_timer_ = TimerId::none;

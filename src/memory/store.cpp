@@ -10,8 +10,8 @@
 namespace baton::memory {
 
 namespace {
-constexpr std::size_t kMostCounted = 1024;      // "how many are ahead" is for messages
-constexpr std::size_t kMostWithdrawn = 10'000;  // far more than can be under way
+constexpr std::size_t kMostCounted = 1024;      // the count of tickets ahead is only for messages
+constexpr std::size_t kMostWithdrawn = 10'000;  // far more than the joins that can be under way
 
 Error over() { return {Errc::session_expired, "the store has ended this session"}; }
 }  // namespace
@@ -151,7 +151,7 @@ Result<Standing> Store::join(SessionId session, const LockName& name, Nonce nonc
   if (found == sessions_.end()) return over();
   SessionRecord& record = found->second;
   if (record.withdrawn.contains(nonce) && !mutant(Mutant::late_join_lands)) {
-    return Standing{};  // given up before it arrived
+    return Standing{};  // withdrawn before the join arrived
   }
   Queue& queue = queues_[name];
   bool there = record.tickets.contains({name, nonce});
@@ -216,7 +216,7 @@ Result<Done> Store::withdraw(SessionId session, const LockName& name, Nonce nonc
     const std::lock_guard guard(mutex_);
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return over();
-    if (leases_) {  // elsewhere nothing arrives late
+    if (leases_) {  // a store without leases has a direct transport: no join arrives late
       auto& withdrawn = found->second.withdrawn;
       withdrawn.insert(nonce);
       if (withdrawn.size() > kMostWithdrawn) withdrawn.erase(withdrawn.begin());
@@ -290,7 +290,7 @@ bool Store::evict(const LockName& name, std::string_view id) {
     const auto ticket = std::find_if(queue->second.begin(), queue->second.end(),
                                      [id](const auto& e) { return entry_id(e.second) == id; });
     if (ticket == queue->second.end()) return false;
-    ticket->second.sign->set();  // first of all: valid() reads it
+    ticket->second.sign->set();  // before any waiter can be granted the lock: valid() reads it
     remove(name, ticket->first, news);
   }
   deliver(news);

@@ -1,5 +1,5 @@
-// Store: the queues of one in-process store. Knows sessions and leases, as a server would;
-// time comes in from outside. Thread-safe.
+// Store: keeps the queues, sessions and leases of one in-process store, as a server would. Callers
+// pass the current time. Thread-safe.
 #pragma once
 
 #include "memory/namespace.h"
@@ -26,7 +26,7 @@ namespace baton::memory {
 
 enum class SessionId : std::uint64_t {};
 
-// The store's line to one session. Called without locks held, from any thread.
+// Receives the store's news for one session. Called from any thread, without the store's mutex.
 class SessionPeer {
  public:
   virtual ~SessionPeer() = default;
@@ -36,27 +36,27 @@ class SessionPeer {
 
 class Store {
  public:
-  // leases: sessions end when they are not heard of for their timeout.
-  // first: where tokens begin; a store that takes the place of an earlier one begins above it.
+  // leases: a session ends when no heartbeat arrives for its timeout.
+  // first: tokens start above it; a store that replaces an earlier one must start above that one's.
   explicit Store(bool leases, std::uint64_t first = 0) : leases_(leases), revision_(first) {}
   bool leases() const noexcept { return leases_; }
 
   SessionId open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
                  std::shared_ptr<SessionPeer> peer, Time now);
-  bool heartbeat(SessionId session, Time now);  // false: over
+  bool heartbeat(SessionId session, Time now);  // false: the session has ended
   void close(SessionId session);
-  // Ends the sessions whose lease ran out.
+  // Ends the sessions whose lease has expired.
   void expire(Time now);
   Time next_expiry() const;
   void expire_all();
 
-  // All of these answer Error(session_expired) to a session that is over.
+  // All of these return Error(session_expired) to a session that has ended.
   Result<Standing> join(SessionId session, const LockName& name, Nonce nonce);
   Result<Standing> look(SessionId session, const LockName& name, Nonce nonce);
   Result<bool> peek(SessionId session, const LockName& name);
   Result<Done> withdraw(SessionId session, const LockName& name, Nonce nonce);
   Result<bool> verify(SessionId session, const LockName& name, Nonce nonce);
-  // Fires at once if there is no such ticket.
+  // Fires at once if there is no such ticket. Does nothing if the session has ended.
   void watch(SessionId session, const LockName& name, std::uint64_t rank, WatchId id);
   void unwatch(SessionId session, WatchId id);
 
@@ -66,8 +66,8 @@ class Store {
   Result<std::uint64_t> settle_token_base(std::uint64_t wanted);
 
   std::size_t entries(const std::string& name) const;
-  std::uint64_t front_token(const LockName& name) const;  // 0: nobody is in line
-  void end_session(SessionId session);                    // by force, and tells it
+  std::uint64_t front_token(const LockName& name) const;  // 0: the queue is empty
+  void end_session(SessionId session);                    // by force; the session gets the news
   std::size_t sessions() const;
   std::size_t watches() const;
 
@@ -96,7 +96,7 @@ class Store {
     std::shared_ptr<SessionPeer> peer;
     Time expires;
     std::map<std::pair<LockName, Nonce>, std::uint64_t> tickets;  // rank
-    std::set<Nonce> withdrawn;  // a join that comes after its withdraw must not land
+    std::set<Nonce> withdrawn;  // a join that arrives after its withdraw must not add a ticket
     std::map<WatchId, std::pair<LockName, std::uint64_t>> watches;
   };
   using News = std::vector<std::pair<std::shared_ptr<SessionPeer>, WatchId>>;

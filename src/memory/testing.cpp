@@ -26,7 +26,7 @@ using memory::VirtualClock;
 
 namespace {
 
-// What is to go wrong next; shared by all wires of a store.
+// The faults to inject next. All transports of a store share them.
 struct Faults {
   struct Next {
     bool drop = false;
@@ -121,13 +121,14 @@ class MemoryStore::Impl final : public TimeListener {
 
 MemoryStore::MemoryStore(std::string_view name) : impl_(std::make_unique<Impl>(name)) {}
 MemoryStore::~MemoryStore() {
-  // In a fork nothing may be destroyed: mutexes may be locked. So it is leaked.
+  // In a forked child the mutexes may be locked, so nothing may be destroyed there. Leak it.
   if (impl_->generation != internal::fork_generation()) static_cast<void>(impl_.release());
 }
 
 void MemoryStore::advance(std::chrono::milliseconds by) {
   if (by.count() < 0) throw Error(Errc::invalid_argument, "advance: time does not go back");
-  // One at a time: each moves the clock by its own share. Recursive: a listener may advance, too.
+  // One call at a time, so that each moves the clock by its full amount. The mutex is recursive,
+  // because a listener may call advance(), too.
   const std::lock_guard guard(impl_->advancing);
   impl_->clock->advance_to(internal::saturating_add_ms(impl_->clock->now(), by));
 }

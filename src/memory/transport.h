@@ -1,5 +1,6 @@
-// Transport: what lies between a memory session and its store. Direct in production; the testing
-// store and the simulator lose, delay and double what goes over it.
+// Transport: carries requests, answers and news between a memory session and its store. Production
+// uses the direct one. Those of the testing store and the simulator lose, delay and duplicate
+// messages.
 #pragma once
 
 #include "memory/namespace.h"
@@ -14,17 +15,18 @@ enum class Traffic { open, join, look, peek, withdraw, verify, operators, heartb
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Brings a request to the store, where it is carried out; or loses it. On the client's strand.
+  // Brings a request to the store and runs it there, or loses it. Called on the client's strand.
   virtual void request(Traffic kind, Task at_store) = 0;
-  // Brings an answer back, where it runs on the client's strand, never inside the call; or not.
+  // Brings an answer to the client and runs it on the client's strand, never inside the call; or
+  // loses it.
   virtual void answer(Traffic kind, Task at_client) = 0;
-  // Brings news nobody asked for (a watch, the end of the session). From any thread.
+  // Brings news that is no answer (a watch has fired, the session has ended). From any thread.
   virtual void news(Task at_client) = 0;
-  // Whether anything can get lost: then requests are given up after a while.
+  // Whether messages can be lost. Then the session lets its requests time out.
   virtual bool lossy() const noexcept = 0;
 };
 
-// Nothing is lost and nothing takes time.
+// Loses and delays no message.
 class DirectTransport final : public Transport {
  public:
   explicit DirectTransport(Loop& loop) : loop_(loop) {}

@@ -1,4 +1,4 @@
-// VirtualClock: time that moves only when told.
+// VirtualClock: a clock that moves only when advance_to() is called.
 #pragma once
 
 #include "memory/namespace.h"
@@ -27,7 +27,8 @@ class VirtualClock final : public Clock {
     std::erase(listeners_, listener);
   }
 
-  // Everybody does what is due. Twice: what one does may be due for another.
+  // Lets every listener do what is due. Twice, because the work of one listener may make work due
+  // for another.
   void settle() const {
     const std::lock_guard guard(mutex_);
     for (int round = 0; round < 2; ++round) {
@@ -35,7 +36,7 @@ class VirtualClock final : public Clock {
     }
   }
 
-  // From event to event, up to `until`.
+  // Moves the clock from event to event, up to `until`, and settles at each.
   void advance_to(Time until) {
     for (;;) {
       settle();
