@@ -1,5 +1,5 @@
-// The clock of deadlines: CLOCK_BOOTTIME, which does not stop while the machine sleeps and is the
-// same in every process, so that a deadline can be handed to the guardian.
+// BootClock: reads CLOCK_BOOTTIME, the clock of deadlines. It does not stop while the machine
+// sleeps, and it is the same in every process, so a deadline can be sent to the guardian.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ struct BootClock {
   static time_point now() noexcept;
 };
 
-// For poll(2): milliseconds until then, rounded up, at least 0, at most `most`.
+// For poll(2): the milliseconds to `until`, rounded up, at least 0, at most `most`.
 int poll_timeout(BootClock::time_point until, std::chrono::milliseconds most) noexcept;
 
 }  // namespace baton::cli

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// KILL comes this long before the deadline: what is killed needs a moment to be gone.
+// KILL is sent this long before the deadline, because a killed process needs time to disappear.
 constexpr milliseconds kKillMargin{250};
 constexpr milliseconds kLongestGrace{24 * 3'600'000};  // fits the message to the guardian
 constexpr milliseconds kTermPatience{500};
@@ -18,8 +18,8 @@ constexpr milliseconds kTermPatience{500};
 milliseconds choose_grace(std::optional<milliseconds> asked, milliseconds timeout) noexcept {
   const milliseconds grace = asked ? *asked : std::min(timeout / 4, kMostGrace);
   if (timeout == milliseconds::max()) return std::min(grace, kLongestGrace);
-  // Less would leave no time to send KILL before the deadline; more than a third would end jobs
-  // between two heartbeats that are both in time.
+  // A shorter grace would leave no time to send KILL before the deadline. With more than a third of
+  // the timeout, TERM would be due between two heartbeats that are both in time.
   return std::clamp(grace, std::min<milliseconds>(2 * kKillMargin, timeout / 4), timeout / 3);
 }
 
@@ -41,7 +41,8 @@ BootClock::time_point EndPlan::term_at() const noexcept {
 }
 
 BootClock::time_point EndPlan::own_term_at() const noexcept {
-  // Not at once: some programs take a second TERM for an order to drop everything.
+  // Not at once: the other process may have sent TERM, and some programs exit without cleaning up
+  // at a second TERM.
   return *begun_ + std::min(kTermPatience, grace_ / 4);
 }
 

@@ -1,5 +1,5 @@
-// When CMD's process group is ended. Baton and its guardian follow the same plan, each by itself:
-// if one of them stands still (stopped, starved, swapped out), the other one keeps it.
+// EndPlan: decides when CMD's process group is ended. Baton and its guardian each follow the same
+// plan. If one of them does not run (stopped, starved, swapped out), the other one acts in time.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@ namespace baton::cli {
 
 // How long one of the two waits for the other before it acts alone.
 inline constexpr std::chrono::milliseconds kPatience{2'000};
-// The grace unless --grace says more.
+// The longest grace without --grace.
 inline constexpr std::chrono::milliseconds kMostGrace{5'000};
 
-// Between TERM and KILL. timeout is the session's; max(): a store without a lease.
+// The time between TERM and KILL. timeout is the session's; max(): a store without a lease.
 std::chrono::milliseconds choose_grace(std::optional<std::chrono::milliseconds> asked,
                                        std::chrono::milliseconds timeout) noexcept;
 
@@ -35,10 +35,10 @@ class EndPlan {
   bool has_deadline() const noexcept { return deadline_.has_value(); }
   // When the end has to begin; max(): there is no deadline.
   BootClock::time_point term_at() const noexcept;
-  // When the other one should have sent TERM. For all three: only after begin().
+  // When this process sends TERM if the other one has not. These three need begin() first.
   BootClock::time_point own_term_at() const noexcept;
   BootClock::time_point kill_at() const noexcept { return kill_at_; }
-  // When the other one should have seen the end of the group.
+  // When this process stops waiting for the other one to report the end of the group.
   BootClock::time_point give_up_at() const noexcept { return kill_at_ + kPatience; }
 
  private:

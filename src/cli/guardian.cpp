@@ -24,8 +24,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestNap{60'000};
-// With a lease we look at the clock this often: poll's own clock stands still while the machine
-// sleeps.
+// With a lease the guardian reads BootClock this often, because the clock of poll() stops while the
+// machine sleeps.
 constexpr milliseconds kLeaseNap{100};
 
 class GuardianLoop {
@@ -43,7 +43,7 @@ class GuardianLoop {
   void run() {
     while (!done_) {
       pollfd fds[] = {{link_.fd(), POLLIN, 0}, {child_events_.get(), POLLIN, 0}};
-      // Once baton is gone its socket is readable for ever: leave it out.
+      // Once baton is gone its socket is readable permanently, so poll() must not include it.
       poll(baton_gone_ ? fds + 1 : fds, baton_gone_ ? 1 : 2, timeout());
       if (!baton_gone_) read_messages();
       watch_children();
@@ -69,7 +69,7 @@ class GuardianLoop {
         case Link::Got::closed:
           baton_gone_ = true;
           if (job_) {
-            end();  // first of all: telling it may fail
+            end();  // before say(), which may fail
             say("run: baton itself was killed; ending the command before the lock is freed");
           } else {
             let_lock_go(liveness_);
@@ -115,7 +115,8 @@ class GuardianLoop {
       done_ = true;
       return;
     }
-    // From here on what CMD inherited is CMD's alone: its reader sees the end when CMD ends.
+    // The guardian must not keep copies of what CMD inherited. Otherwise the reader of a pipe of
+    // CMD would not see the end of file when CMD ends.
     redirect_to_null(STDIN_FILENO);
     redirect_to_null(STDOUT_FILENO);
     close_all_but({link_.fd(), child_events_.get(), liveness_.get(), terminal_.fd(),
@@ -134,8 +135,8 @@ class GuardianLoop {
       link_.send({Note::stopped, event.si_status, 0});
       event.si_pid = 0;
     }
-    // The leader is only looked at, never reaped: its number must stay taken. Once it is dead the
-    // orphans that come to us wait for our own end, which is near.
+    // Never reap the leader here: while it is a zombie, no other process can get its number. After
+    // its end orphans are not reaped either, because the guardian itself ends soon.
     for (event.si_pid = 0; !exited_ && ender_ == std::nullopt; event.si_pid = 0) {
       if (waitid(P_ALL, 0, &event, WEXITED | WNOHANG | WNOWAIT) != 0 || event.si_pid == 0) return;
       if (event.si_pid == job_->group()) {
@@ -167,7 +168,7 @@ class GuardianLoop {
   void finish() {
     if (baton_gone_) {
       terminal_.take_back(job_->group(), true);
-      let_lock_go(liveness_);  // nothing is left that could release it
+      let_lock_go(liveness_);  // baton can no longer release it
     }
     link_.send({Note::gone, 0, 0});
     done_ = baton_gone_;
@@ -202,7 +203,7 @@ void Guardian::dismiss() noexcept {
     poll(fds, 1, poll_timeout(patience, kPatience));
     got = link.receive(message);
   }
-  if (got != Link::Got::closed) kill(pid_, SIGKILL);  // nothing is left for it to guard
+  if (got != Link::Got::closed) kill(pid_, SIGKILL);  // it does not answer and is not needed
   bury();
 }
 
@@ -217,11 +218,11 @@ Guardian start_guardian(const JobSpec& spec, const SignalState& signals, const T
   if (pid < 0) throw os_failure("run: cannot start the guardian", errno);
   if (pid > 0) return {pid, std::move(links.baton)};
   try {
-    // A group of its own, so that what is sent to baton's group misses it; but no session of its
-    // own: CMD is its child and has to share baton's terminal.
+    // A separate process group, so that signals to baton's group do not reach the guardian. But not
+    // a separate session: CMD is its child and has to share baton's terminal.
     setpgid(0, 0);
     ignore_signals();
-    prctl(PR_SET_NAME, "guardian");  // not "baton": killall is not to take both
+    prctl(PR_SET_NAME, "guardian");  // not "baton", so that killall baton does not kill both
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     links.baton = Link(Fd());
     GuardianLoop(std::move(links.guardian), spec, signals, terminal).run();

@@ -1,15 +1,16 @@
-// The guardian: a second process of baton run that outlives it when it is killed.
+// Guardian: a second process of baton run. It ends CMD when baton is killed.
 //
-// It is forked before the first thread and before the store is touched, ignores every signal it
-// can, and is the parent of CMD. It holds a copy of the client's liveness descriptor: on file://
-// the kernel keeps the lock while there is a copy. When baton dies, the socket between them closes;
-// the guardian ends CMD's group, waits until no process in it lives, and then lets the lock go. On
-// stores with a lease there is nothing to hold: the guardian knows the deadline and has ended the
-// group before it, also when baton is not running at all (stopped, starved). Baton does the same
-// when the guardian is not running: both follow one EndPlan.
+// Baton forks it before the first thread and before the store is opened. It ignores every signal it
+// can, and it is the parent of CMD. When baton dies, the socket between them closes. Then the
+// guardian ends CMD's group and waits until no process in it lives. What keeps the lock meanwhile:
+//  - On file:// the guardian has a copy of the client's liveness descriptor, and the kernel keeps
+//    the lock while there is a copy. The guardian frees the lock when the group has ended.
+//  - On stores with a lease there is no such copy. The guardian knows the deadline of the lock and
+//    ends the group before it, also when baton is not dead but does not run (stopped, starved).
+// Baton does the same when the guardian does not run: both follow one EndPlan.
 //
-// Both are subreapers. What CMD leaves behind comes to the guardian; if the guardian is killed,
-// CMD comes to baton, which ends the group, releases the lock and exits with kLockLost.
+// Both are subreapers. Orphans of CMD become children of the guardian. If the guardian is killed,
+// CMD becomes a child of baton, which ends the group, releases the lock and exits with kLockLost.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +24,7 @@
 
 namespace baton::cli {
 
-// Baton's side of it.
+// The guardian as baton sees it.
 class Guardian {
  public:
   Guardian(pid_t process, Link socket) noexcept : link(std::move(socket)), pid_(process) {}
@@ -34,10 +35,10 @@ class Guardian {
 
   pid_t pid() const noexcept { return pid_; }
 
-  // Sends it away, without touching CMD, and waits until it is gone.
+  // Makes the guardian exit without touching CMD, and waits until it has exited.
   void dismiss() noexcept;
-  // It was killed: waits until its children are ours. (We are a subreaper, and its socket closes
-  // before they come to us.)
+  // Call it when the guardian was killed. Waits until its children are children of baton: its
+  // socket closes before that.
   void bury() noexcept;
 
   Link link;

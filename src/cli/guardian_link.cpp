@@ -11,7 +11,7 @@ namespace baton::cli {
 
 LinkPair make_links() {
   int ends[2];
-  // SEQPACKET: whole messages, and an end of file when the other process is gone.
+  // SEQPACKET delivers whole messages, and an end of file when the other process has ended.
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     throw os_failure("run: cannot make a socket pair", errno);
   }
@@ -51,10 +51,11 @@ Link::Got Link::receive(Message& message, Fd* descriptor) noexcept {
   ssize_t n = 0;
   do {
     n = recvmsg(fd_.get(), &header, MSG_CMSG_CLOEXEC);
-    // ECONNRESET is told once, before messages that the other side sent in time: ask again.
+    // ECONNRESET comes once, before messages that the other side sent in time. So read again.
   } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
   if (n < 0) return errno == EAGAIN ? Got::nothing : Got::closed;
-  // A descriptor that did not fit (too many open files) would free the lock before the job ends.
+  // The descriptor was not delivered (too many open files). Without it the lock could be free
+  // before the job ends, so treat the link as closed.
   if ((header.msg_flags & MSG_CTRUNC) != 0) return Got::closed;
   const cmsghdr* rights = CMSG_FIRSTHDR(&header);
   if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {

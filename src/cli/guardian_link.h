@@ -1,4 +1,4 @@
-// What baton and its guardian say to each other, over a socket pair.
+// Link: carries the messages between baton and its guardian, over a socket pair.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ enum class Note : std::int32_t {
   go,        // let CMD run
   deadline,  // value: the lock's deadline, CLOCK_BOOTTIME in ns
   end,       // the lock is lost: end the group now
-  bye,       // all is done: leave without touching the group
+  bye,       // exit without touching the group
   // guardian to baton
   started,  // number: the process group of CMD, which waits for go
-  failed,   // CMD could not be forked; the guardian has said why and leaves
+  failed,   // CMD could not be forked; the guardian has printed why, and exits
   stopped,  // number: the signal that stopped CMD
   exited,   // number: exit code, value: errno of exec
   killed,   // number: the signal that ended CMD
   ending,   // the deadline is near, or the lock is lost: the group got TERM
-  gone,     // the group was ended and nobody in it lives
+  gone,     // the group was ended, and no process in it lives
 };
 
 struct Message {
@@ -30,7 +30,8 @@ struct Message {
   std::int64_t value = 0;
 };
 
-// One end. The end of the other process shows as `closed`, after its last messages.
+// One end of the socket pair. When the other process has ended, receive() returns `closed`, after
+// the last messages of that process.
 class Link {
  public:
   enum class Got { message, nothing, closed };
@@ -38,7 +39,7 @@ class Link {
   explicit Link(Fd fd) noexcept : fd_(std::move(fd)) {}
   int fd() const noexcept { return fd_.get(); }
 
-  // Never blocks. False: the other end is gone, or does not read (it was stopped by somebody).
+  // Never blocks. False: the other process has ended, or does not read (it is stopped).
   bool send(const Message& message, int descriptor = -1) noexcept;
   Got receive(Message& message, Fd* descriptor = nullptr) noexcept;
 

@@ -31,7 +31,7 @@ std::string percent_decode(std::string_view text) {
 }  // namespace
 
 std::string store_identity(std::string_view url) {
-  url = url.substr(0, url.find('?'));  // the token base is no other store
+  url = url.substr(0, url.find('?'));  // with another token base it is still the same store
   std::string out(url);
   constexpr std::string_view kFile = "file://";
   if (url.starts_with(kFile)) {

@@ -1,4 +1,4 @@
-// BATON_HELD: the locks that the processes above this one hold by baton run.
+// Reads and extends BATON_HELD: the locks that ancestors of this process hold by baton run.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct HeldLock {
   bool operator==(const HeldLock&) const = default;
 };
 
-// One text for one store, however its URL is written: a directory is resolved.
+// The same text for all URLs of one store. The path of a file:// URL is resolved.
 std::string store_identity(std::string_view url);
 
-// From BATON_HELD: the tokens under which ancestors took this lock. They may have ended since: a
+// The tokens with which ancestors acquired this lock, from BATON_HELD. They may have released it: a
 // process that CMD left behind keeps its environment.
 std::vector<std::uint64_t> held_tokens(std::string_view name, std::string_view store);
 
-// Adds one to BATON_HELD of this process. One lock a line: "name token store".
+// Adds a lock to BATON_HELD of this process. Each lock is one line: "name token store".
 void add_held(const HeldLock& lock);
 
 }  // namespace baton::cli

@@ -19,12 +19,12 @@ namespace {
 [[noreturn]] void become_job(const JobSpec& spec, const SignalState& signals, pid_t guardian,
                              Pipe& go, Pipe& error) {
   setpgid(0, 0);
-  // If guardian and baton are both killed, the leader at least must not go on without the lock.
-  // What it has started does: on file:// the copy of the liveness descriptor keeps the lock for
-  // that.
+  // If guardian and baton are both killed, the kernel kills the leader, so that it does not
+  // continue without the lock. The processes that the leader started continue; on file:// their
+  // copies of the liveness descriptor keep the lock.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != guardian) _exit(kNotFound);
-  go.write.reset();  // else we would wait for ourselves
+  go.write.reset();  // else read() would never see the end of file
   signals.restore();
   char word = 0;
   ssize_t n = 0;
@@ -55,8 +55,9 @@ Job::Job(const JobSpec& spec, const SignalState& signals, std::uint64_t token, i
   Pipe error = make_pipe();
   const Fd inherited = liveness >= 0 ? copy_liveness_for_job(liveness) : Fd();
   const pid_t guardian = getpid();
-  // Blocked, signals wait for the child's own dispositions; ignored as they are here, a TERM that
-  // is passed on very early would vanish.
+  // Block all signals across fork(): the guardian ignores them, and the child inherits that.
+  // Without the block, a TERM that arrives before the child restores its dispositions would be
+  // lost.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -66,7 +67,7 @@ Job::Job(const JobSpec& spec, const SignalState& signals, std::uint64_t token, i
   if (pid_ == 0) become_job(spec, signals, guardian, go, error);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw os_failure("run: cannot start a process", why);
-  setpgid(pid_, pid_);  // both sides do it, whoever comes first
+  setpgid(pid_, pid_);  // parent and child both do it, so it is done whichever runs first
   go_ = std::move(go.write);
   exec_error_ = std::move(error.read);
   fcntl(exec_error_.get(), F_SETFL, O_NONBLOCK);

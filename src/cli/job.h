@@ -1,4 +1,4 @@
-// CMD: a process that leads a group of its own, ready to run and waiting for the word.
+// Job: the process of CMD, the leader of its own process group. It waits for go() before it runs.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ struct JobSpec {
   std::string store;  // its identity, for BATON_HELD
 };
 
-// Started by the guardian, which is its parent: a process with one thread, so that fork is clean.
+// The guardian starts it and is its parent. The guardian has one thread, so fork() is safe there.
 class Job {
  public:
   // Forks. The child leads its group when this returns, but runs CMD only after go(), and ends if
@@ -29,7 +29,7 @@ class Job {
   pid_t group() const noexcept { return pid_; }
   void go() noexcept;
 
-  // After its end: why CMD could not be run, an errno; 0: it did run.
+  // After the end of CMD: the errno of exec; 0: CMD did run.
   int exec_error() const noexcept;
   int error_fd() const noexcept { return exec_error_.get(); }
   int go_fd() const noexcept { return go_.get(); }
