@@ -18,9 +18,10 @@ namespace baton::cli {
 
 namespace {
 
-// Durations as written, to be read after CLI11 is done.
-constexpr const char* kNotGiven = "\n";  // an empty text is given, and wrong: --timeout "$UNSET"
+// Not "", because an empty value can be given, as in --timeout "$UNSET", and must be refused.
+constexpr const char* kNotGiven = "\n";
 
+// The durations as text. They are parsed after CLI11 has finished.
 struct Durations {
   std::string timeout = kNotGiven, grace = kNotGiven, session_timeout = kNotGiven,
               connect_timeout = kNotGiven;
@@ -33,8 +34,8 @@ constexpr std::string_view kGlobalsWithValue[] = {
 constexpr const char* kNeverEmpty[] = {"--url",    "--user", "--password-file",
                                        "--cacert", "--cert", "--key"};
 
-// Where CMD begins: behind the first "--", if the command word is run. CLI11 must not see CMD: it
-// would split words like "[a,b]" and read options that are not ours.
+// The index of the first "--" if the command word is run, else the number of words. CMD follows it.
+// CLI11 must not see CMD: it would split words like "[a,b]" and parse the options of CMD.
 std::size_t find_job(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (std::count(std::begin(kGlobalsWithValue), std::end(kGlobalsWithValue), words[i]) > 0) {
@@ -51,25 +52,27 @@ std::size_t find_job(const std::vector<std::string>& words) {
 void add_globals(CLI::App& app, Args& args, Durations& durations) {
   app.add_option("--url", args.url, "The store: file:///DIR, zk://HOSTS/ROOT, etcd://HOSTS/ROOT")
       ->type_name("URL");
-  app.add_flag("--json", args.json, "Print for machines");
-  app.add_option("--label", args.label, "Who we are, shown to others (default HOST:PID)");
+  app.add_flag("--json", args.json, "Print JSON");
+  app.add_option("--label", args.label,
+                 "Name of this client in the output of show (default HOST:PID)");
   app.add_option("--session-timeout", durations.session_timeout,
-                 "How long a dead holder keeps others waiting (default 10s)")
+                 "How long the lock of a dead holder stays locked (default 10s)")
       ->type_name("TIME");
   app.add_option("--connect-timeout", durations.connect_timeout,
-                 "How long to wait for the store's answer (default 5s)")
+                 "How long to wait for an answer of the store (default 5s)")
       ->type_name("TIME");
-  app.add_option("--cacert", args.cacert, "TLS: whom we trust")->type_name("FILE");
-  app.add_option("--cert", args.cert, "TLS: our certificate")->type_name("FILE");
-  app.add_option("--key", args.key, "TLS: our key")->type_name("FILE");
+  app.add_option("--cacert", args.cacert, "TLS: certificates of the authorities to trust")
+      ->type_name("FILE");
+  app.add_option("--cert", args.cert, "TLS: certificate of this client")->type_name("FILE");
+  app.add_option("--key", args.key, "TLS: private key of this client")->type_name("FILE");
   app.add_option("--user", args.user, "User name at the store");
   app.add_option("--password-file", args.password_file,
                  "Its first line is the password (or set BATON_PASSWORD)")
       ->type_name("FILE");
   app.add_flag("--plaintext-auth", args.plaintext_auth,
-               "zk: the password may go over the network in the clear");
+               "zk: allow sending the password over the network without encryption");
   app.add_flag("--persistent-parents", args.persistent_parents,
-               "zk: lock directories stay when they are empty (kazoo needs it)");
+               "zk: keep lock directories that are empty (needed if kazoo shares the locks)");
 }
 
 CLI::App* add_command(CLI::App& app, const char* name, const char* text, const char* footer) {
@@ -93,7 +96,7 @@ void add_run(CLI::App& app, Args& args, Durations& durations, bool& once) {
           ->type_name("TIME");
   run->add_flag("-n,--nonblock", once, "Try once, do not wait")->excludes(timeout);
   run->add_option("--grace", durations.grace,
-                  "Between TERM and KILL when the lock is in danger "
+                  "Time between TERM and KILL when the lock may be lost soon "
                   "(default: a quarter of the session timeout, at most 5s)")
       ->type_name("TIME");
 }
@@ -108,8 +111,9 @@ void read_duration(const char* option, const std::string& text,
   }
 }
 
-// As from --url "$UNSET": what was meant is not known, and the default would be something else.
-// Before CLI11 reads the words: it would take the word behind "--url=" for the value.
+// Refuses an empty value, as from --url "$UNSET": the default would be another store than the
+// caller meant. Call it before CLI11 reads the words: CLI11 takes the word after "--url=" as the
+// value.
 void refuse_empty(const std::vector<std::string>& ours) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     for (const std::string name : kNeverEmpty) {
@@ -141,15 +145,15 @@ void check(const Args& args) {
                               "1 to 100 letters, digits and . _ : @ = + -");
   }
   if (args.command == Command::run && args.job.empty()) {
-    throw Failure(kUsage, "run: no command; put it behind --, as in: baton run NAME -- make all");
+    throw Failure(kUsage, "run: no command; write it after --, as in: baton run NAME -- make all");
   }
   if (args.command == Command::run && args.job[0].empty()) {
-    throw Failure(kUsage, "run: the command is the empty text");
+    throw Failure(kUsage, "run: the command is empty; check the variable that it comes from");
   }
   if (args.command == Command::run && args.url.starts_with("memory:")) {
     throw Failure(kUsage, "run: " + args.url +
-                              " exists in this process alone and excludes no other; use a store "
-                              "of file://, zk:// or etcd://");
+                              " exists only in this process and locks out no other process; use "
+                              "a store of file://, zk:// or etcd://");
   }
 }
 
@@ -176,7 +180,7 @@ std::optional<Args> parse_args(const std::vector<std::string>& words) {
   app.footer(kMainHelp);
   add_globals(app, args, durations);
   add_run(app, args, durations, once);
-  CLI::App* ls = add_command(app, "ls", "List the locks that somebody holds or awaits", kLsHelp);
+  CLI::App* ls = add_command(app, "ls", "List the locks that have a holder or waiters", kLsHelp);
   ls->add_option("PREFIX", args.prefix, "Only names that begin with this")->type_name("");
   add_name(add_command(app, "show", "Show a lock's holder and waiters, in order", kShowHelp), args);
   add_name(add_command(app, "watch", "Show a lock live", kWatchHelp), args);
@@ -185,7 +189,7 @@ std::optional<Args> parse_args(const std::vector<std::string>& words) {
   evict->add_option("ENTRY", args.entry, "The entry's id, as show prints it")
       ->required()
       ->type_name("");
-  evict->add_flag("-y,--yes", args.yes, "Do not ask");
+  evict->add_flag("-y,--yes", args.yes, "Do not ask for confirmation");
   add_command(app, "doctor", "Check the connection to the store", kDoctorHelp);
 
   const std::size_t mark = find_job(words);
@@ -194,7 +198,7 @@ std::optional<Args> parse_args(const std::vector<std::string>& words) {
     args.job.assign(words.begin() + static_cast<std::ptrdiff_t>(mark) + 1, words.end());
   }
   refuse_empty(ours);
-  std::reverse(ours.begin(), ours.end());  // as CLI11 wants them
+  std::reverse(ours.begin(), ours.end());  // CLI11 expects the words in reverse order
   try {
     app.parse(std::move(ours));
   } catch (const CLI::Success& done) {  // --help, --version

@@ -1,4 +1,4 @@
-// The command line as a value.
+// Args: the parsed command line.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@ struct Args {
   std::vector<std::string> job;                      // run: CMD and its arguments, untouched
 };
 
-// Reads the command line and BATON_URL. None: help or version was asked for and printed. Throws
-// Failure(kUsage) for everything that can be seen to be wrong without asking the store.
+// Reads the command line and BATON_URL. None: --help or --version was given, and the text is
+// printed. Throws Failure(kUsage) for every mistake that can be found without asking the store.
 std::optional<Args> parse_args(const std::vector<std::string>& words);
 
 }  // namespace baton::cli

@@ -1,4 +1,5 @@
-// One function for each command word; each returns the exit code, or throws Failure or Error.
+// Runs the commands: one function for each command word. Each returns the exit code, or throws
+// Failure or Error.
 #pragma once
 
 #include <baton/client.h>
@@ -17,7 +18,7 @@ int watch_command(const Args& args);
 int evict_command(const Args& args);
 int doctor_command(const Args& args);
 
-// The table of show and watch, for people.
+// The table that show and watch print without --json.
 std::string describe(const LockSnapshot& snapshot, std::chrono::system_clock::time_point now);
 
 // Writes to stdout and flushes. Throws Failure when that fails (a full disk).

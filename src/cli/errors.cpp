@@ -26,7 +26,7 @@ int exit_code_of(Errc code) noexcept {
     case Errc::invalid_argument:
     case Errc::would_deadlock:
       return kUsage;
-    case Errc::timeout:  // of a question to the store; an acquire's timeout is told apart earlier
+    case Errc::timeout:  // of a request to the store; run.cpp handles the timeout of an acquire
     case Errc::connection_failed:
     case Errc::session_expired:
     case Errc::closed:
@@ -44,9 +44,9 @@ int exit_code_of(Errc code) noexcept {
 
 namespace {
 
-// Never blocks, whatever stderr is: a pipe that nobody reads, a terminal after Ctrl-S. A job must
-// not outlive its lock because a message could not be shown. O_NONBLOCK must not be set on stderr
-// itself, which others share: it goes on a descriptor of our own.
+// Never blocks, even if stderr is a full pipe without a reader or a terminal after Ctrl-S. A job
+// must not outlive its lock because a message could not be written. O_NONBLOCK must not be set on
+// stderr itself, because other processes share it. So the write uses a separate descriptor.
 ssize_t write_unless_blocked(const char* at, std::size_t left) noexcept {
   struct stat info {};
   if (fstat(STDERR_FILENO, &info) != 0) return -1;
@@ -54,7 +54,7 @@ ssize_t write_unless_blocked(const char* at, std::size_t left) noexcept {
   if (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode)) {
     const Fd own(open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (own) return write(own.get(), at, left);
-    pollfd fds[] = {{STDERR_FILENO, POLLOUT, 0}};  // somebody else's terminal, or no /proc
+    pollfd fds[] = {{STDERR_FILENO, POLLOUT, 0}};  // the terminal of another user, or no /proc
     if (poll(fds, 1, 0) != 1 || (fds[0].revents & POLLOUT) == 0) return -1;
   }
   return write(STDERR_FILENO, at, left);
@@ -70,11 +70,11 @@ void say(std::string_view text) noexcept {
     while (left > 0) {
       const ssize_t n = write_unless_blocked(at, left);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return;  // nobody to tell
+      if (n <= 0) return;  // the message cannot be written
       at += n;
       left -= static_cast<std::size_t>(n);
     }
-  } catch (...) {  // out of memory: the exit code still speaks
+  } catch (...) {  // out of memory: only the exit code tells the failure
   }
 }
 

@@ -1,4 +1,4 @@
-// How the command fails: one sentence and an exit code.
+// Failure: ends the command with one message and an exit code.
 #pragma once
 
 #include <baton/error.h>
@@ -12,17 +12,17 @@ namespace baton::cli {
 // Exit codes, after sysexits.h where it has one.
 enum ExitCode : int {
   kOk = 0,
-  kFailed = 1,         // asked for something that is not there, or the answer was no
-  kUsage = 64,         // the command line, a lock name or a URL makes no sense
+  kFailed = 1,         // the entry does not exist, or the user did not confirm
+  kUsage = 64,         // the command line, a lock name or a URL is not valid
   kUnavailable = 69,   // the store cannot be reached
-  kInternal = 70,      // the store or baton did something it never should
-  kOsError = 71,       // the system refused a process, a pipe, a descriptor
-  kNotInTime = 75,     // the lock was not had in time
+  kInternal = 70,      // a bug of the store or of baton
+  kOsError = 71,       // the system refused a process, a pipe or a descriptor
+  kNotInTime = 75,     // timed out waiting for the lock
   kLockLost = 76,      // the lock was lost, or could no longer be guarded, while CMD ran
-  kNoPermission = 77,  // the store refuses us
-  kCannotExec = 126,   // CMD is there but cannot be run
-  kNotFound = 127,     // CMD is not there
-  kSignalBase = 128,   // + n: CMD died of signal n, or baton was told to stop by it
+  kNoPermission = 77,  // the store refuses access
+  kCannotExec = 126,   // CMD exists but cannot be run
+  kNotFound = 127,     // CMD does not exist
+  kSignalBase = 128,   // + n: signal n ended CMD, or ended baton before CMD ran
 };
 
 // Ends the command with this exit code after `baton: message` on stderr.

@@ -1,4 +1,4 @@
-// evict: forced release of one entry, after a look at it.
+// evict: shows one entry, asks for confirmation and removes the entry by force.
 #include <baton/baton.h>
 
 #include <unistd.h>
@@ -52,7 +52,9 @@ int report(const Args& args, bool evicted, const std::string& why_not) {
 
 int evict_command(const Args& args) {
   if (!args.yes && isatty(STDIN_FILENO) == 0) {
-    throw Failure(kUsage, "evict: there is no terminal to ask on; say --yes to act without asking");
+    throw Failure(kUsage,
+                  "evict: cannot ask for confirmation without a terminal; add --yes to evict "
+                  "without asking");
   }
   const std::string missing =
       "evict: " + args.name + " has no entry " + args.entry + "; baton show prints the ids";

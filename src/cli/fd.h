@@ -1,4 +1,4 @@
-// Descriptors: one owner each, closed on exec.
+// Fd, Pipe, Bell: own descriptors. The ones made here are closed on exec.
 #pragma once
 
 #include <initializer_list>
@@ -33,14 +33,14 @@ class Bell {
  public:
   Bell();                      // throws Failure
   void ring() const noexcept;  // from any thread
-  void hush() const noexcept;  // forgets the rings so far
+  void hush() const noexcept;  // resets the count
   int fd() const noexcept { return fd_.get(); }
 
  private:
   Fd fd_;
 };
 
-// Closes every descriptor of the process from 3 on but these.
+// Closes every descriptor of the process from number 3 on, except these.
 void close_all_but(std::initializer_list<int> keep);
 
 // Points a standard descriptor at /dev/null.
