@@ -1,4 +1,4 @@
-// doctor: is the store there, how fast is it, and what about it could hurt.
+// doctor: checks that the store answers, measures how fast it is, and warns of known problems.
 #include <baton/baton.h>
 
 #include <pwd.h>
@@ -95,7 +95,7 @@ void examine_directory(const std::string& directory, Json& report, Json& warning
   report["inotify_instances"] = read_limit("max_user_instances");
   report["inotify_watches"] = read_limit("max_user_watches");
   if ((info.st_mode & 0022) != 0 && (info.st_mode & S_ISVTX) == 0) {
-    warnings.push_back("others can write to the directory and remove locks that are held");
+    warnings.push_back("other users can write to the directory and remove locks that are held");
   }
 }
 
@@ -117,7 +117,8 @@ Json examine(Client& client) {
     if (!server.mode.empty()) report["server_mode"] = server.mode;
     if (version.empty()) {
       warnings.push_back(
-          "the server does not answer \"srvr\" (4lw.commands.whitelist): its version is unknown");
+          "the server does not answer \"srvr\", so its version is unknown; allow it with "
+          "4lw.commands.whitelist");
     }
   }
   report["server_version"] = version.empty() ? Json(nullptr) : Json(version);
@@ -150,7 +151,7 @@ std::string for_people(const Json& report) {
        text("server_version") +
            (report.contains("server_mode") ? ", " + text("server_mode") : std::string())},
       {"session timeout", report["session_timeout_ms"].is_null()
-                              ? "none: a dead holder's lock is free at once"
+                              ? "none: the lock of a dead holder is free at once"
                               : format_duration(std::chrono::milliseconds(
                                     report["session_timeout_ms"].get<long long>()))},
       {"token base", text("token_base")},
@@ -160,13 +161,13 @@ std::string for_people(const Json& report) {
     rows.push_back({"directory", text("directory_mode") + ", owner " + text("directory_owner")});
     rows.push_back({"file system", text("file_system")});
     rows.push_back({"inotify limits", text("inotify_instances") + " instances, " +
-                                          text("inotify_watches") + " watches a user"});
+                                          text("inotify_watches") + " watches per user"});
   }
   std::string out = format_table(rows);
   for (const Json& warning : report["warnings"]) {
     out += "warning: " + escape_controls(warning.get<std::string>()) + "\n";
   }
-  return out + (report["warnings"].empty() ? "all is well\n" : "");
+  return out + (report["warnings"].empty() ? "no problems found\n" : "");
 }
 
 }  // namespace

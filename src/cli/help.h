@@ -1,4 +1,4 @@
-// Examples and details below the options of each --help.
+// The texts that each --help prints below the options: examples and details.
 #pragma once
 
 namespace baton::cli {
@@ -9,11 +9,11 @@ Examples:
   baton show nightly/backup
   baton --url etcd://db1:2379,db2:2379/app ls
 
-The store is --url, or BATON_URL, or the directory ${XDG_STATE_HOME:-~/.local/state}/baton
+The store is --url, else BATON_URL, else the directory ${XDG_STATE_HOME:-~/.local/state}/baton
 (root: /var/lib/baton), which serves the processes of this machine. ?token_base=N at the end of a
 URL adds N to every token, for a move from another store; doctor prints it.
-TIME is 30s, 500ms, 2m, 1h or 1.5s; digits alone are seconds.
-Exit codes: 64 usage, 69 store unreachable, 77 permission denied; run has more of its own.
+TIME is 30s, 500ms, 2m, 1h or 1.5s; a number without a unit is seconds.
+Exit codes: 64 usage, 69 store unreachable, 77 permission denied; baton run --help lists more.
 )";
 
 constexpr char kRunHelp[] = R"(
@@ -24,21 +24,24 @@ Examples:
   baton run deploy --timeout 5m --label "$USER" -- ./deploy.sh
   baton run -n reindex -- sh -c 'reindex --fence "$BATON_TOKEN"'
 
-CMD runs in a process group of its own, with BATON_LOCK and BATON_TOKEN in its environment.
-INT, TERM, HUP, QUIT, USR1, USR2 and WINCH are passed on. If the lock is in danger, the group gets
-TERM one grace (at most a third of the session timeout) before the lock's deadline, and KILL before
-it. If baton itself is killed, a guardian process ends the group first; the lock is free after.
+CMD runs in its own process group, with BATON_LOCK and BATON_TOKEN in its environment. baton sends
+INT, TERM, HUP, QUIT, USR1, USR2 and WINCH on to this group. If the store does not answer and the
+lock may be lost, the group gets TERM one grace before the deadline of the lock, and KILL before the
+deadline. The grace is at most a third of the session timeout.
+If baton itself is killed, a guardian process ends the group before the lock becomes free.
 If the guardian is killed, baton ends the group and exits with 76. Processes that leave the group
-(setsid) are not followed. A run of the same lock inside CMD is refused: it would wait for itself.
+(setsid) are not ended. A run of the same lock inside CMD is refused: it would wait for itself.
 
-What is left: if baton and its guardian are both killed (kill -9), the kernel kills CMD, unless CMD
-is a setuid program, but not what CMD has started. On file:// those processes keep the lock until
-the last of them has ended: each inherits a descriptor (number 100 or above), and one that closes it
-does not count. On zk:// and etcd:// the lock is free when the session timeout is over, also if one
-of the two is killed and the other one stopped: then only BATON_TOKEN protects what CMD writes to.
+If baton and its guardian are both killed (kill -9), the kernel kills CMD, unless CMD is a setuid
+program. It does not kill the processes that CMD has started. On file:// these processes keep the
+lock until the last of them has ended: each inherits a descriptor (number 100 or above). A process
+that closes this descriptor does not keep the lock. On zk:// and etcd:// the lock is free when the
+session timeout is over. The same is true if one of the two is killed and the other one is stopped.
+Then only BATON_TOKEN protects the data that CMD writes.
 
-Exit code: that of CMD; 128+n when signal n ended it; 75 the lock was not had in time; 76 it was
-lost; 126 CMD cannot be run; 127 CMD was not found; 128+n baton got signal n while it waited.
+Exit code: that of CMD; 128+n if signal n ended CMD; 75 timed out waiting for the lock; 76 the lock
+was lost; 126 CMD cannot be run; 127 CMD was not found; 128+n if signal n ended baton while it
+waited.
 )";
 
 constexpr char kLsHelp[] = R"(
@@ -53,7 +56,7 @@ Examples:
   baton show billing/invoices
   baton show billing/invoices --json | jq '.entries[0].label'
 
-The entry marked with * holds the lock, the others wait in this order.
+The entry marked with * holds the lock. The other entries wait, in this order.
 )";
 
 constexpr char kWatchHelp[] = R"(
@@ -61,7 +64,7 @@ Examples:
   baton watch billing/invoices
   baton watch billing/invoices --json | while read -r state; do ...; done
 
-Redraws on a terminal until Ctrl-C; elsewhere it prints a line for every change it sees.
+On a terminal it redraws until Ctrl-C. Otherwise it prints a line for every change that it sees.
 )";
 
 constexpr char kEvictHelp[] = R"(
@@ -70,8 +73,9 @@ Examples:
   baton evict billing/invoices 7f3a-lock-12
   baton evict --yes billing/invoices 7f3a-lock-12
 
-An evicted holder is told within a second if it is connected; until then only its token protects
-what the lock protects. An evicted waiter joins again at the end. Exit code 1: no such entry.
+A connected holder learns of its eviction within a second. Until then only its token protects the
+data. An evicted waiter joins again at the end of the queue.
+Exit code 1: there is no such entry, or you did not confirm.
 )";
 
 constexpr char kDoctorHelp[] = R"(
@@ -79,7 +83,7 @@ Examples:
   baton doctor
   baton --url etcd://db1:2379 doctor --json
 
-Takes and releases a lock of its own, baton-doctor/HOST-PID, to measure the round trip.
+Acquires and releases a separate lock, baton-doctor/HOST-PID, to measure the round trip.
 )";
 
 }  // namespace baton::cli

@@ -1,4 +1,4 @@
-// The machine-readable shapes of the answers.
+// Makes the JSON that the commands print with --json.
 #pragma once
 
 #include <baton/client.h>

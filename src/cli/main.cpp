@@ -1,4 +1,4 @@
-// The baton command.
+// main() of the baton command.
 #include <baton/error.h>
 
 #include <fcntl.h>
@@ -52,8 +52,9 @@ int guarded_main(const std::vector<std::string>& words) noexcept {
 }  // namespace baton::cli
 
 int main(int argc, char** argv) {
-  // Closed standard descriptors must not become our files. Opened the wrong way round, so that
-  // using them still fails; closed on exec, so that CMD finds them as we did.
+  // If a standard descriptor is closed, a file that baton opens must not get its number. So open
+  // /dev/null there: in the wrong direction, so that using it still fails, and closed on exec, so
+  // that CMD finds the descriptor closed, too.
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
     if (open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC) != fd) {

@@ -7,8 +7,8 @@ namespace baton::cli {
 
 namespace {
 
-// The first release of each line that has the fix; 0: the line never had the bug, or we know of no
-// release. Taken from upstream's change logs and pull requests.
+// The first release of each series (3.4, 3.5, 3.6) that has the fix; 0: the series never had the
+// bug, or no release with the fix is known. Taken from etcd's change logs and pull requests.
 struct EtcdBug {
   int fixed34;
   int fixed35;
@@ -35,9 +35,10 @@ constexpr EtcdBug kEtcdBugs[] = {
      "(etcd#20418, fixed in 3.4.42, 3.5.28 and 3.6.9)"},
 };
 
-// Not in the table: upstream's fix (3.4.31, 3.5.13) made it rarer and did not end it. From 3.4.34,
-// 3.5.16 and 3.6.0 on a member whose raft clock has just ticked does not ask the others whether it
-// still leads (etcd PR 18428), and the first tick after a pause counts.
+// Not in the table, because etcd's fix (3.4.31, 3.5.13) made the bug rarer but did not remove it.
+// From 3.4.34, 3.5.16 and 3.6.0 on, a member whose raft clock has just ticked does not ask the
+// other members whether it is still the leader (etcd PR 18428). The first tick after a pause
+// counts, too.
 constexpr EtcdBug kLeaseRevoked = {
     31, 13, 0,
     "a leader that was paused and resumes can revoke a live lease: a holder can lose its lock "
@@ -85,12 +86,12 @@ std::vector<std::string> known_bugs(std::string_view backend, std::string_view v
     if (minor >= 4) out.emplace_back(often ? kLeaseRevoked.text : kLeaseStillRevoked);
     if (minor < 4) out.emplace_back("versions before 3.4 are not supported");
     if (minor == 4) {
-      out.emplace_back("the line 3.4 is no longer maintained (3.4.45 was its last release)");
+      out.emplace_back("etcd 3.4 is no longer maintained (3.4.45 was its last release)");
     }
   }
   if (backend == "zk" && major == 3) {
     if (minor < 5) out.emplace_back("versions before 3.5 are not supported");
-    // Fixed in 3.8.4 and 3.9.2; the older lines end without it.
+    // Fixed in 3.8.4 and 3.9.2; 3.5, 3.6 and 3.7 never got the fix.
     const bool loses = minor < 8 || (minor == 8 && patch < 4) || (minor == 9 && patch < 2);
     if (minor >= 5 && loses) {
       out.emplace_back(

@@ -1,4 +1,4 @@
-// Server bugs that matter to locks, by version.
+// Lists the server bugs that matter to locks, by version.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace baton::cli {
 
-// What is known to go wrong on this version of this backend's server, one sentence each. Empty:
-// nothing known, or a version we cannot read.
+// The known bugs of this version of the backend's server, one sentence each. Empty: no bug is
+// known, or the version cannot be parsed.
 std::vector<std::string> known_bugs(std::string_view backend, std::string_view version);
 
 }  // namespace baton::cli

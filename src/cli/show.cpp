@@ -1,4 +1,4 @@
-// ls and show: what the store holds now.
+// ls and show: print the locks and entries that are in the store now.
 #include <baton/baton.h>
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ std::string describe(const LockSnapshot& snapshot, std::chrono::system_clock::ti
   const std::size_t waiting = snapshot.entries.size() - 1;
   std::string out =
       snapshot.name + " is held, " +
-      (waiting == 0 ? std::string("nobody waits") : std::to_string(waiting) + " waiting") + "\n";
+      (waiting == 0 ? std::string("no waiters") : std::to_string(waiting) + " waiting") + "\n";
   std::vector<std::vector<std::string>> rows{{"", "#", "LABEL", "TOKEN", "SINCE", "ID"}};
   for (std::size_t i = 0; i < snapshot.entries.size(); ++i) {
     const Entry& entry = snapshot.entries[i];
@@ -54,7 +54,7 @@ int ls_command(const Args& args) {
   std::string out;
   for (const std::string& name : names) out += escape_controls(name) + "\n";
   print(out);
-  if (names.empty() && isatty(STDOUT_FILENO) != 0) say("no lock is held or awaited");
+  if (names.empty() && isatty(STDOUT_FILENO) != 0) say("no lock has a holder or waiters");
   return kOk;
 }
 

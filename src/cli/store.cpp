@@ -23,7 +23,8 @@ std::string home_directory() {
   getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr || found->pw_dir == nullptr || found->pw_dir[0] != '/') {
     throw Failure(kUsage,
-                  "no --url and no home directory: say which store with --url or BATON_URL");
+                  "there is no home directory for the default store; name a store with --url or "
+                  "BATON_URL");
   }
   return found->pw_dir;
 }
@@ -31,7 +32,7 @@ std::string home_directory() {
 std::string default_directory() {
   const char* state = std::getenv("XDG_STATE_HOME");
   if (geteuid() == 0) return "/var/lib/baton";
-  // The XDG rules: a relative path is to be ignored.
+  // The XDG specification says that a relative path must be ignored.
   if (state != nullptr && state[0] == '/') return std::string(state) + "/baton";
   return home_directory() + "/.local/state/baton";
 }
@@ -43,15 +44,16 @@ void make_directories(const std::string& path) {
     if (mkdir(part.c_str(), 0700) == 0 || errno == EEXIST) continue;
     const int error = errno;
     struct stat info {};
-    if (stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;  // EROFS, EACCES above
+    // For an existing directory mkdir() may fail with EROFS or EACCES.
+    if (stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
     Failure failure =
         os_failure("cannot make the directory " + part + " of the default store", error);
     throw Failure(error == EACCES || error == EPERM ? kNoPermission : kUnavailable,
-                  failure.what() + std::string("; say which store with --url or BATON_URL"));
+                  failure.what() + std::string("; name a store with --url or BATON_URL"));
   }
 }
 
-// The path part of a file URL: everything but plain characters in %XX.
+// Encodes the path of a file URL: all bytes but plain characters become %XX.
 std::string percent_encode(std::string_view path) {
   constexpr char kHex[] = "0123456789ABCDEF";
   std::string out;

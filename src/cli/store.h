@@ -1,4 +1,4 @@
-// Which store, and how to connect to it.
+// Chooses the store and connects to it.
 #pragma once
 
 #include <baton/client.h>
@@ -10,10 +10,11 @@
 
 namespace baton::cli {
 
-// args.url, or the default directory as a URL; that one is made, with mode 0700. Throws Failure.
+// args.url, or the URL of the default directory, which is made with mode 0700 if it is missing.
+// Throws Failure.
 std::string store_url(const Args& args);
 
-// What the command line says to the library. Log lines go to stderr, warnings and up.
+// The client options of this command line. Warnings and errors of the log go to stderr.
 ClientOptions client_options(const Args& args);
 
 // Throws Error.

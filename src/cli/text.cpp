@@ -45,7 +45,7 @@ std::string printed(const char* format, Args... args) {
   return {buffer, static_cast<std::size_t>(std::clamp<int>(n, 0, sizeof buffer - 1))};
 }
 
-// As far as a system_clock can be reckoned with: whatever somebody wrote into a store.
+// Clamped so that calculations with system_clock do not overflow: a store may contain any number.
 system_clock::time_point within_reach(system_clock::time_point t) {
   constexpr std::chrono::hours kFar{24 * 365 * 250};
   return std::clamp(t, system_clock::time_point(-kFar), system_clock::time_point(kFar));
@@ -125,7 +125,7 @@ std::string format_utc(system_clock::time_point t) {
 std::string format_since(system_clock::time_point since, system_clock::time_point now) {
   if (since == system_clock::time_point{}) return "unknown";
   since = within_reach(since);
-  // In seconds: three centuries of nanoseconds are more than a number holds.
+  // In seconds, because three centuries do not fit into 64 bits of nanoseconds.
   const auto age = std::chrono::floor<std::chrono::seconds>(now) -
                    std::chrono::floor<std::chrono::seconds>(since);
   return format_local(since) + " (" +

@@ -1,4 +1,5 @@
-// Text for people: durations, times, tables, and labels that cannot play with the terminal.
+// Formats and parses text for people: durations, times, tables, and labels without control
+// characters.
 #pragma once
 
 #include <chrono>
@@ -9,8 +10,8 @@
 
 namespace baton::cli {
 
-// "30s", "500ms", "2m", "1h", "1.5s"; plain digits are seconds. None: not a duration, or beyond
-// ten years. Rounded to whole milliseconds, never down to 0 from more than 0.
+// "30s", "500ms", "2m", "1h", "1.5s"; a number without a unit is seconds. None: not a duration, or
+// more than ten years. Rounded to whole milliseconds, but a positive value never becomes 0.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 // "250ms", "12s", "3m12s", "2h05m", "4d03h".

@@ -1,4 +1,4 @@
-// watch: a lock, live. Asks again and again: no store can push to somebody who is not in line.
+// watch: shows a lock live. It polls, because baton reports events only to clients in the queue.
 #include <sys/ioctl.h>
 
 #include <baton/baton.h>
@@ -46,7 +46,8 @@ std::string line_of(const LockSnapshot& snapshot) {
          " waiting\n";
 }
 
-// A handler that rings, not a signalfd: SIGINT may reach any thread of the client.
+// A signal handler that writes to a Bell, not a signalfd: SIGINT may reach any thread of the
+// client.
 int g_interrupt_fd = -1;
 
 void on_interrupt(const Bell& bell) {
@@ -61,7 +62,8 @@ void on_interrupt(const Bell& bell) {
   sigaction(SIGINT, &action, nullptr);
 }
 
-// Outages are waited out; what will not change by waiting ends the command.
+// Whether watch retries after this error. All other errors end the command, because waiting does
+// not help.
 bool passes(Errc code) {
   return code == Errc::timeout || code == Errc::connection_failed ||
          code == Errc::session_expired || code == Errc::store_error;
@@ -84,7 +86,7 @@ class Watch {
   }
 
   void outage(const Error& error) {
-    const std::string text = std::string(error.what()) + "; trying again";
+    const std::string text = std::string(error.what()) + "; retrying";
     if (redraw_) {
       draw("baton: " + escape_controls(text) + "\n\n" +
            (last_ ? describe(*last_, system_clock::now()) : std::string()));
@@ -95,8 +97,9 @@ class Watch {
   }
 
  private:
-  // Home, then each line with the rest of it cleared, then the rest of the screen: no flicker. Only
-  // as many lines as there is room for, and none that wraps: the screen must not scroll.
+  // Overwrites the screen line by line and clears the rest of each line and of the screen, because
+  // clearing it first would flicker. Prints only as many lines as fit, without wrapping, because
+  // the screen must not scroll.
   void draw(const std::string& text) {
     winsize size{};
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
@@ -144,7 +147,7 @@ int watch_command(const Args& args) {
     if (fds[0].revents != 0) {
       return isatty(STDOUT_FILENO) != 0 ? static_cast<int>(kOk) : kSignalBase + SIGINT;
     }
-    if ((fds[1].revents & (POLLERR | POLLNVAL)) != 0) return kOk;  // nobody reads any more
+    if ((fds[1].revents & (POLLERR | POLLNVAL)) != 0) return kOk;  // the reader of stdout is gone
   }
 }
 
