@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestPause{20};
 
-// State and group of a process from its stat line; false: it is gone, or hidden from us.
+// Reads state and group of a process from /proc. False: the process is gone, or hidden from us.
 bool read_stat(const char* pid, char& state, long& group, long& threads) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
@@ -32,7 +32,7 @@ bool read_stat(const char* pid, char& state, long& group, long& threads) noexcep
   const ssize_t n = file ? read(file.get(), text, sizeof text - 1) : -1;
   if (n <= 0) return false;
   text[n] = '\0';
-  // The name in parentheses may contain anything: read from its last ')' on.
+  // The name in parentheses may contain any characters, so parse from the last ')' on.
   const char* rest = std::strrchr(text, ')');
   long parent = 0;
   return rest != nullptr &&
@@ -54,7 +54,7 @@ Living has_living_member(pid_t group) noexcept {
     long threads = 0;
     if (!read_stat(entry->d_name, state, its_group, threads)) continue;
     saw_any = true;
-    // The main thread of a process may be a zombie while others of its threads go on.
+    // The main thread of a process may be a zombie while other threads of it continue.
     const bool dead = state == 'X' || (state == 'Z' && threads <= 1);
     if (its_group == group && !dead) return Living::yes;
   }
@@ -91,14 +91,15 @@ bool GroupEnder::is_gone() noexcept {
   if (living == Living::yes) return false;
   const bool was_reaped = reaped_;
   if (living == Living::no || killed_) {
-    // A process born while we read /proc may have been missed. Signals to a group miss nobody.
+    // A process that started while we read /proc may be missing there. A signal to the group
+    // reaches it, too.
     if (!reaped_) kill(-group_, SIGKILL);
     pid_t pid = 0;
     while ((pid = waitpid(-1, nullptr, WNOHANG)) > 0) reaped_ = reaped_ || pid == group_;
     if (pid < 0 && errno == ECHILD) reaped_ = true;
   }
-  if (kill(-group_, 0) != 0) return errno == ESRCH;  // EPERM: another user's, hidden from us
-  return was_reaped && living == Living::no;         // what is left are zombies of other parents
+  if (kill(-group_, 0) != 0) return errno == ESRCH;  // EPERM: a hidden process of another user
+  return was_reaped && living == Living::no;         // only zombies of other parents are left
 }
 
 void GroupEnder::finish() noexcept {

@@ -1,5 +1,5 @@
-// run: a command under a lock. Here: guardian, connection, the wait for the lock. The rest of the
-// way, with CMD alive, is in runner.cpp.
+// run: runs a command while it holds a lock. This file starts the guardian, connects and waits for
+// the lock. runner.cpp does the rest, while CMD runs.
 #include <baton/baton.h>
 
 #include <poll.h>
@@ -30,7 +30,7 @@ namespace baton::cli {
 
 namespace {
 
-// The signal that asks us to end, if one has come. Ctrl-Z stops us like any other program.
+// Returns the first signal that asks baton to end; 0: none. Ctrl-Z stops baton like any program.
 int read_signals(const SignalReader& signals) {
   int asked = 0;
   while (const int signal = signals.next()) {
@@ -41,11 +41,11 @@ int read_signals(const SignalReader& signals) {
 }
 
 std::string interrupted(const std::string& name, int signal, const char* doing) {
-  return "run: " + signal_name(signal) + " while " + doing + " \"" + name +
+  return "run: received " + signal_name(signal) + " while " + doing + " \"" + name +
          "\"; nothing was run and no entry is left";
 }
 
-// On a thread, so that Ctrl-C ends the wait for a store that does not answer.
+// Connects on another thread, so that Ctrl-C ends the wait for a store that does not answer.
 Client connect_while_listening(const std::string& url, const Args& args,
                                const SignalReader& signals, Guardian& guardian) {
   const Bell connected;
@@ -59,17 +59,18 @@ Client connect_while_listening(const std::string& url, const Args& args,
     poll(fds, 2, -1);
     if (fds[0].revents != 0) break;
     if (const int signal = read_signals(signals)) {
-      say(interrupted(args.name, signal, "connecting for"));
+      say(interrupted(args.name, signal, "connecting to the store for"));
       guardian.dismiss();
-      _exit(kSignalBase + signal);  // the thread cannot be stopped, and nothing was taken yet
+      _exit(kSignalBase + signal);  // the thread cannot be stopped, and no ticket exists yet
     }
   }
   connecting.join();
   return std::move(*result).value();
 }
 
-// A nested run would wait for its own ancestor for ever. BATON_HELD alone does not prove it: a
-// process that CMD left behind still has it, long after the lock was released.
+// A nested run would wait without end for its own ancestor. BATON_HELD alone does not prove that
+// the run is nested: a process that CMD left behind keeps the variable after the lock was released.
+// So the token in BATON_HELD must be that of the current holder.
 void refuse_nested(Client& client, const JobSpec& spec) {
   const auto tokens = held_tokens(spec.lock, spec.store);
   if (tokens.empty()) return;
@@ -88,7 +89,7 @@ struct Wait {
   std::optional<Result<Lock>> result;
 };
 
-// Throws Failure or Error when there is no lock to be had.
+// Throws Failure or Error if it does not get the lock.
 Lock wait_for_lock(Client& client, const Args& args, const SignalReader& signals,
                    const Guardian& guardian) {
   const auto wait = std::make_shared<Wait>();
@@ -109,7 +110,8 @@ Lock wait_for_lock(Client& client, const Args& args, const SignalReader& signals
                     {signals.fd(), POLLIN, 0},
                     {unguarded ? -1 : guardian.link.fd(), POLLIN, 0}};
     poll(fds, 3, -1);
-    if (fds[2].revents != 0) unguarded = true;  // it says nothing before CMD: this is its end
+    // The guardian sends no message before CMD is started, so an event means that it has ended.
+    if (fds[2].revents != 0) unguarded = true;
     const int asked = read_signals(signals);
     if (signal == 0) signal = asked;
     if (unguarded || signal != 0) stop.request_stop();
@@ -131,8 +133,8 @@ Lock wait_for_lock(Client& client, const Args& args, const SignalReader& signals
 }  // namespace
 
 int run_command(const Args& args) {
-  const SignalState start = SignalState::save();  // CMD gets all of it back
-  signal(SIGPIPE, SIG_IGN);                       // a reader of stderr that left must not end us
+  const SignalState start = SignalState::save();  // restored for CMD
+  signal(SIGPIPE, SIG_IGN);                       // a closed stderr must not end baton
   const Terminal terminal;
   const std::string url = store_url(args);
   const JobSpec spec{args.job, args.name, store_identity(url)};

@@ -23,11 +23,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kIdleTick{1'000};  // a second look, should the loss signal be late
+constexpr milliseconds kIdleTick{1'000};  // check the lock this often, in case lost_token() is late
 constexpr milliseconds kEndTick{20};      // while the group is being ended
 
 std::string in_danger(const std::string& lock) {
-  return "run: \"" + lock + "\" is in danger: no word from the store for too long; " +
+  return "run: \"" + lock + "\" may be lost soon: the store has not answered for too long; " +
          "ending the command before another client can get the lock";
 }
 
@@ -57,7 +57,7 @@ int Runner::run() {
     poll(fds, 3, poll_timeout(next_step(), tick_));
     if (fds[2].revents != 0) lost_bell_.hush();
     read_guardian();
-    // Not after the end: the group's number may be a stranger's by then.
+    // Send no signals after the end: another group may have the number by then.
     while (!exit_code_) {
       const int signal = signals_.next();
       if (signal == 0) break;
@@ -66,14 +66,15 @@ int Runner::run() {
     if (!exit_code_) check_lock();
   }
   terminal_.take_back(group_, killed_);
-  // Before the lock: nothing is left to guard, and its copy of the liveness descriptor must go.
+  // The guardian must end before the lock is released, because it has a copy of the liveness
+  // descriptor.
   guardian_.dismiss();
   release(*exit_code_);
   return *exit_code_;
 }
 
-// Without it nothing is started: the grace, and on file:// the descriptor that keeps the lock while
-// the guardian ends CMD, would be unknown.
+// Throws Failure without a session, and then CMD is not started: the grace would be unknown and, on
+// file://, the descriptor that keeps the lock while the guardian ends CMD.
 SessionInfo Runner::ask_session() const {
   const std::string not_run = "run: the command was not started: ";
   SessionInfo session;
@@ -133,7 +134,7 @@ void Runner::handle(const Message& message) {
       handle_stop(message.number);
       break;
     case Note::exited:
-      if (plan_.begun() || !lock_.valid()) break;  // the rest of the group has to be ended
+      if (plan_.begun() || !lock_.valid()) break;  // the rest of the group must be ended first
       exit_code_ = message.value != 0 ? exec_failed(static_cast<int>(message.value))
                                       : static_cast<int>(message.number);
       break;
@@ -160,11 +161,11 @@ void Runner::handle_signal(int signal) {
   } else if (signal == SIGCONT) {
     resume_job();
   } else {
-    kill(-group_, signal);  // its leader is not reaped before bye: the number is CMD's
+    kill(-group_, signal);  // the leader is not reaped before bye, so the number is still CMD's
   }
 }
 
-// CMD was stopped, by Ctrl-Z or because it wants a terminal that is not in its foreground.
+// CMD was stopped, by Ctrl-Z or because it used the terminal while in the background.
 void Runner::handle_stop(int signal) {
   if (!terminal_.exists() || plan_.begun()) return;
   if ((signal == SIGTTIN || signal == SIGTTOU) && terminal_.is_in_foreground()) {
@@ -173,19 +174,19 @@ void Runner::handle_stop(int signal) {
     return;
   }
   terminal_.take_back(group_, false);
-  // When somebody continues us, CONT waits in signals_ and resumes CMD, if the lock is still ours.
+  // When baton is continued, CONT waits in signals_ and resumes CMD if the lock is still valid.
   if (!stop_self() && signal == SIGTSTP) resume_job();
 }
 
 void Runner::resume_job() {
-  if (!lock_.valid()) return;  // check_lock() ends it instead
+  if (!lock_.valid()) return;  // check_lock() ends CMD instead
   if (wants_terminal_ && terminal_.is_in_foreground()) terminal_.give(group_);
   kill(-group_, SIGCONT);
 }
 
 void Runner::check_lock() {
   if (!plan_.begun() && !lock_.valid()) {
-    guardian_.link.send({Note::end, 0, 0});  // first of all: telling it may fail
+    guardian_.link.send({Note::end, 0, 0});  // before the message, which may fail
     const std::error_code reason = lock_.lost_reason();
     begin_end("run: \"" + lock_.name() + "\" was lost" + (reason ? ": " + reason.message() : "") +
               "; ending the command");
@@ -198,7 +199,8 @@ void Runner::check_lock() {
 }
 
 void Runner::send_deadline() {
-  const auto now = BootClock::now();  // before valid_for(): a pause in between must shorten it
+  // Read the clock before valid_for(): a pause between the two must make the deadline earlier.
+  const auto now = BootClock::now();
   const auto left = std::min(lock_.valid_for(), milliseconds(std::chrono::hours(24)));
   const auto deadline = now + left;
   plan_.renew(deadline);
@@ -212,8 +214,8 @@ void Runner::begin_end(const std::string& why) {
   say(why);
 }
 
-// The guardian does this too, and as a rule it is first. It may stand still: then CMD must not go
-// on for that.
+// The guardian does the same and is usually first. But it may be stopped, and CMD must end even
+// then.
 void Runner::end_job() {
   const auto now = BootClock::now();
   if (group_ != 0 && !termed_ && now >= plan_.own_term_at()) {
@@ -222,14 +224,14 @@ void Runner::end_job() {
     kill(-group_, SIGCONT);
   }
   if (now < plan_.kill_at()) return;
-  read_guardian();  // it may have reaped the leader: then the number is CMD's no more
+  read_guardian();  // it may have reaped the leader: then the number is no longer CMD's
   if (exit_code_) return;
   if (group_ != 0) kill(-group_, SIGKILL);
   killed_group_ = true;
   if (group_ == 0 || has_living_member(group_) == Living::no) {
     exit_code_ = kLockLost;
   } else if (now >= plan_.give_up_at()) {
-    kill(guardian_.pid(), SIGKILL);  // CMD comes to us: guardian_died() waits for the rest
+    kill(guardian_.pid(), SIGKILL);  // CMD becomes our child, and guardian_died() waits for it
   }
 }
 
@@ -242,7 +244,7 @@ BootClock::time_point Runner::next_step() const {
 void Runner::guardian_died() {
   guarded_ = false;
   killed_ = true;
-  guardian_.bury();  // now CMD is our child, and its number cannot be taken by others
+  guardian_.bury();  // from here on CMD is our child, so no other process can get its number
   const bool by_surprise = !plan_.begun();
   if (group_ != 0) {
     if (has_lease_ && by_surprise) send_deadline();

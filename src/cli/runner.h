@@ -1,4 +1,4 @@
-// CMD's life under the lock, as baton sees it.
+// Runner: runs CMD while baton holds the lock.
 #pragma once
 
 #include <baton/client.h>
@@ -21,8 +21,8 @@
 
 namespace baton::cli {
 
-// Starts CMD through the guardian, passes signals on, lends it the terminal, follows the lock, and
-// lets go of everything in the right order: CMD, guardian, lock.
+// Starts CMD through the guardian, sends signals on to it, gives it the terminal and checks the
+// lock. At the end it ends CMD, then the guardian, and then releases the lock.
 class Runner {
  public:
   Runner(const Args& args, Client& client, Lock lock, Guardian guardian,
@@ -58,15 +58,15 @@ class Runner {
   bool has_lease_ = false;
   std::chrono::milliseconds grace_{};
   std::chrono::milliseconds tick_{};
-  Fd liveness_;             // file:// only: our copy of what keeps the lock
-  pid_t group_ = 0;         // 0: CMD is not there yet
-  std::vector<int> early_;  // signals that came before it
+  Fd liveness_;             // file:// only: baton's copy of the descriptor that keeps the lock
+  pid_t group_ = 0;         // 0: CMD is not started yet
+  std::vector<int> early_;  // signals that came before CMD was started
   bool wants_terminal_ = false;
-  bool killed_ = false;  // CMD did not end by itself: its terminal modes are undone
+  bool killed_ = false;  // CMD did not end by itself, so its terminal modes must be reset
   bool guarded_ = true;
   EndPlan plan_;
-  bool termed_ = false;        // the group got TERM, from the guardian or from us
-  bool killed_group_ = false;  // it got KILL from us
+  bool termed_ = false;        // the guardian or baton has sent TERM to the group
+  bool killed_group_ = false;  // baton has sent KILL to the group
   std::optional<int> exit_code_;
 };
 

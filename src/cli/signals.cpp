@@ -17,7 +17,7 @@ namespace {
 constexpr int kHandled[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                             SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
 
-// Never ours to ignore: faults must end the guardian, CHLD must be reported.
+// The guardian must not ignore these: faults must end it, and CHLD must be reported.
 constexpr int kKeepDefault[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS,
                                 SIGFPE,  SIGILL,  SIGABRT, SIGTRAP, SIGSYS};
 
@@ -38,7 +38,7 @@ void SignalState::restore() const noexcept {
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action {};
     action.sa_handler = ignored(signal) ? SIG_IGN : SIG_DFL;
-    sigaction(signal, &action, nullptr);  // fails for KILL and STOP, as it should
+    sigaction(signal, &action, nullptr);  // fails for KILL and STOP, which cannot be changed
   }
   sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
@@ -54,7 +54,7 @@ SignalReader::SignalReader(const SignalState& start) {
   // TTOU too: baton changes the terminal's foreground group while it is in the background.
   sigaddset(&set, SIGTTOU);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  // A parent that ignores CHLD would make every wait fail.
+  // If our parent ignored CHLD, we inherit that, and every wait would fail.
   signal(SIGCHLD, SIG_DFL);
 }
 
@@ -74,13 +74,13 @@ bool stop_self() noexcept {
   sigset_t pending;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
-  // TSTP, not STOP: the kernel does not stop an orphaned group by it, where nobody would continue
-  // us. All of our group, as the terminal does: a script around us has to stop as well.
+  // TSTP, not STOP: TSTP does not stop an orphaned group, which no shell would continue. Sent to
+  // the whole group, as the terminal does, because a script that runs baton has to stop as well.
   kill(0, SIGTSTP);
-  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // here we stand still until CONT
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // stops here until CONT
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   sigpending(&pending);
-  return sigismember(&pending, SIGCONT) == 1;  // blocked, left for the reader
+  return sigismember(&pending, SIGCONT) == 1;  // stays pending for SignalReader
 }
 
 void ignore_signals() noexcept {

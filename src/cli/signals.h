@@ -1,4 +1,5 @@
-// Signals of baton run: which are passed on, and how CMD gets back what baton was started with.
+// Signals of baton run: reads the signals to send on to CMD, and restores for CMD the signal state
+// that baton was started with.
 #pragma once
 
 #include <signal.h>
@@ -14,7 +15,7 @@ class SignalState {
  public:
   static SignalState save() noexcept;
   bool ignored(int signal) const noexcept { return ignored_[static_cast<std::size_t>(signal)]; }
-  // Back to that state, for a child about to exec. Async-signal-safe.
+  // Restores that state, in a child before exec. Async-signal-safe.
   void restore() const noexcept;
 
  private:
@@ -22,8 +23,9 @@ class SignalState {
   std::array<bool, NSIG> ignored_{};
 };
 
-// Blocks what baton run handles, in this thread and those it starts later, and reads it from a
-// descriptor. What was ignored at the start stays ignored: a job under nohup must not see HUP.
+// Blocks the signals that baton run handles, in this thread and those it starts later, and reads
+// them from a descriptor. Signals that were ignored at the start stay ignored: a job under nohup
+// must not get HUP.
 class SignalReader {
  public:
   explicit SignalReader(const SignalState& start);  // throws Failure
@@ -37,11 +39,12 @@ class SignalReader {
 // Whether this signal, sent to a process that only waits, asks it to end.
 bool asks_to_end(int signal) noexcept;
 
-// Stops this process group as Ctrl-Z would, and returns when somebody continued us: true. False:
-// nobody could (an orphaned group, as in a container), and the kernel did not stop us.
+// Stops this process group as Ctrl-Z does, and returns true after CONT. False: the kernel did not
+// stop the group, because it is orphaned (as in a container) and no shell could continue it.
 bool stop_self() noexcept;
 
-// In the guardian: ignores everything a terminal or a passer-by may send.
+// For the guardian: ignores every signal that a terminal or another process may send, except those
+// that must end the guardian.
 void ignore_signals() noexcept;
 
 }  // namespace baton::cli

@@ -1,4 +1,4 @@
-// The controlling terminal, and which process group is in its foreground.
+// Terminal: gives the controlling terminal to CMD's process group and takes it back.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,8 @@
 
 namespace baton::cli {
 
-// Opened before the guardian is forked: both have it. Needs TTOU blocked or ignored.
+// Open it before the guardian is forked, so that both processes have it. TTOU must be blocked or
+// ignored.
 class Terminal {
  public:
   Terminal();  // never fails: without a controlling terminal all calls do nothing
@@ -16,14 +17,15 @@ class Terminal {
   bool exists() const noexcept { return static_cast<bool>(fd_); }
   int fd() const noexcept { return fd_.get(); }
 
-  // Whether CMD should have the terminal from the start: we lead the foreground group, and stdin
-  // and stdout are terminals. Else a neighbour (`baton run … | less`, a script around us) may
-  // need it more; CMD gets it when it asks, by being stopped with TTIN or TTOU.
+  // Whether CMD gets the terminal from the start: baton leads the foreground group, and stdin and
+  // stdout are terminals. Otherwise another process (`baton run … | less`, a script that runs
+  // baton) may need it. Then CMD gets the terminal when TTIN or TTOU stops it.
   bool is_all_ours() const noexcept;
   bool is_in_foreground() const noexcept;  // the group of baton run
 
   void give(pid_t group) const noexcept;
-  // Takes it back if that group has it, and with modes, undoes what a killed job did to it.
+  // Takes the terminal back if that group has it. modes: also restores the terminal modes, which a
+  // killed job may have changed.
   void take_back(pid_t group, bool modes) const noexcept;
 
  private:
