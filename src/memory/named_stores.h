@@ -23,7 +23,8 @@ struct NamedStore {
 // its last client.
 std::shared_ptr<NamedStore> find_named_store(const std::string& name);
 
-// The token at which a new store starts: above those of every earlier store of this process.
+// The tokens of a new store start above this number, which is above those of every earlier store of
+// this process.
 std::uint64_t first_token();
 
 // Registers a store under that name. False: the name is taken.
