@@ -22,7 +22,7 @@
 namespace baton::cli {
 
 // Starts CMD through the guardian, sends signals on to it, gives it the terminal and checks the
-// lock. At the end it ends CMD, then the guardian, and then releases the lock.
+// lock. When CMD has ended, it dismisses the guardian and then releases the lock.
 class Runner {
  public:
   Runner(const Args& args, Client& client, Lock lock, Guardian guardian,
