@@ -28,8 +28,8 @@ Liveness make_liveness(const StoreDir& store, const std::string& label, const Cl
     return Liveness(store, label);
   } catch (const Error& e) {
     if (e.errc() != Errc::store_error) throw;
-    Clients nobody(store, ClientId{});
-    sweep(store, nobody, clock, clock.now() + kSweepTime);
+    Clients clients(store, ClientId{});
+    sweep(store, clients, clock, clock.now() + kSweepTime);
   }
   return Liveness(store, label);
 }
