@@ -16,7 +16,7 @@ const Clock& real_clock() noexcept {
     Time now() const noexcept override { return BootClock::now(); }
     bool real() const noexcept override { return true; }
   };
-  static const auto* const clock = new RealClock;  // NOLINT: threads may ask during exit
+  static const auto* const clock = new RealClock;  // NOLINT: threads may read it during exit
   return *clock;
 }
 

@@ -1,4 +1,4 @@
-// Time as baton counts it: CLOCK_BOOTTIME, which goes on while the machine is suspended.
+// The clock of baton: CLOCK_BOOTTIME, which also counts while the machine is suspended.
 #pragma once
 
 #include <chrono>
@@ -8,14 +8,14 @@ namespace baton::internal {
 
 using Nanos = std::chrono::nanoseconds;
 
-// A point on the boot clock (or on a virtual clock that stands in for it).
+// Time points of the boot clock, or of a virtual clock that replaces it.
 struct BootClock {
   using rep = Nanos::rep;
   using period = Nanos::period;
   using duration = Nanos;
   using time_point = std::chrono::time_point<BootClock, Nanos>;
   static constexpr bool is_steady = true;
-  // steady_clock stops during suspend; a lease at the server does not.
+  // Not steady_clock: it stops while the machine is suspended, and a lease at the server does not.
   static time_point now() noexcept;
 };
 using Time = BootClock::time_point;
@@ -34,23 +34,24 @@ constexpr Time saturating_add_ms(Time a, std::chrono::milliseconds d) noexcept {
   return saturating_add(a, std::chrono::duration_cast<Nanos>(d));
 }
 
-// Follows a clock that moves in jumps.
+// Is notified when a virtual clock moves.
 class TimeListener {
  public:
   virtual ~TimeListener() = default;
-  virtual Time next_due() = 0;    // when something is to be done; kNever: nothing
-  virtual void time_moved() = 0;  // does all that is due; returns when it is done
+  virtual Time next_due() = 0;    // when the listener has work to do; kNever: no work is planned
+  virtual void time_moved() = 0;  // does all work that is due, and returns when it is done
 };
 
 // Where the current time comes from. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Virtual clocks tell their listeners; a real one needs none.
+  // Virtual clocks notify their listeners. The real clock ignores them.
   virtual void add_listener(TimeListener*) const {}
   virtual void remove_listener(TimeListener*) const {}
   virtual Time now() const noexcept = 0;
-  // Whether threads may sleep on it: false for virtual time, which only moves when told.
+  // Whether threads may sleep on this clock. False for virtual time, which moves only when a test
+  // moves it.
   virtual bool real() const noexcept = 0;
 };
 

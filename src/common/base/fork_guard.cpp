@@ -17,8 +17,8 @@ namespace fork_guard {
 
 constinit std::atomic<const std::atomic<std::uint64_t>*> mark{nullptr};
 
-// A registered descriptor. The child of _Fork() reads it as it was at any moment: `fd` is written
-// last and cleared first.
+// A registered descriptor. _Fork() may copy it at any moment, and the child then reads the copy. So
+// `fd` is written last and cleared first.
 struct Slot {
   std::atomic<int> fd{-1};
   std::uint64_t generation = 0;
@@ -28,7 +28,7 @@ struct Slot {
 
 namespace {
 
-// In a child all of it is zeros: no generation, and a mutex that is not locked.
+// In a child the kernel fills it with zeros: no generation, and a mutex that is not locked.
 struct Page {
   std::atomic<std::uint64_t> generation;
   pthread_mutex_t mutex;
@@ -66,8 +66,8 @@ struct Guard {
   }
 
   Page* page = nullptr;
-  bool wiped = false;         // the kernel wipes the page; else the process id must do
-  std::atomic<pid_t> pid{0};  // used unless wiped
+  bool wiped = false;         // whether the kernel wipes the page in a child
+  std::atomic<pid_t> pid{0};  // if not wiped: another process id means that this is a child
   std::atomic<std::uint64_t> last{1};
   Chunk first;
 };
@@ -77,7 +77,7 @@ Guard& guard() {
   return *instance;
 }
 
-// Before there are threads: a child never finds its parent in the middle of making it.
+// Made at load time, before there are threads. Otherwise a fork could copy a half-made guard.
 [[maybe_unused]] const Guard& made_at_load = guard();
 
 bool still_there(const Slot& slot, int fd) noexcept {
@@ -85,9 +85,10 @@ bool still_there(const Slot& slot, int fd) noexcept {
   return ::fstat(fd, &status) == 0 && status.st_dev == slot.device && status.st_ino == slot.inode;
 }
 
-// close only: unlocking would free the parent's locks, keeping a copy would make them immortal. By
-// now the number may be that of another file: the parent was closing it, or the child closed all it
-// inherited and opened others before it asked us anything.
+// Only closes. Unlocking would free the parent's locks, and a copy that stays open would keep them
+// locked after the parent has ended. The number may belong to another file by now, so the file is
+// compared first: the parent was closing it, or the child closed all inherited descriptors and
+// opened others before its first call of fork_generation().
 void close_inherited(Guard& g, std::uint64_t generation) noexcept {
   for (Chunk* c = &g.first; c != nullptr; c = c->next.load(std::memory_order_acquire)) {
     for (Slot& slot : c->slots) {
@@ -107,14 +108,14 @@ void after_fork_in_child() {
   fork_generation();
 }
 
-// With the mutex held: one thread at a time.
+// The caller holds the mutex.
 Slot& free_slot(Guard& g) {
   for (Chunk* c = &g.first;; c = c->next.load(std::memory_order_acquire)) {
     for (Slot& slot : c->slots) {
       if (slot.fd.load(std::memory_order_acquire) < 0) return slot;
     }
     if (c->next.load(std::memory_order_acquire) == nullptr) {
-      c->next.store(new Chunk, std::memory_order_release);  // NOLINT: never freed, used again
+      c->next.store(new Chunk, std::memory_order_release);  // NOLINT: never freed, reused
     }
   }
 }
@@ -146,7 +147,7 @@ void rely_on_process_id() noexcept {
 }  // namespace fork_guard
 
 ForkClosedFd::HoldForks::HoldForks() {
-  fork_generation();  // in a child: the mutex is fresh, what was inherited is closed
+  fork_generation();  // in a child: resets the mutex and closes inherited descriptors
   pthread_mutex_lock(&fork_guard::guard().page->mutex);
 }
 ForkClosedFd::HoldForks::~HoldForks() { pthread_mutex_unlock(&fork_guard::guard().page->mutex); }
@@ -191,10 +192,10 @@ void ForkClosedFd::reset() noexcept {
   if (fd_ < 0) return;
   const int fd = std::exchange(fd_, -1);
   auto* const slot = std::exchange(slot_, nullptr);
-  // Closed in the child already; the number may be another file's now.
+  // In a child it is closed already, and the number may belong to another file.
   if (generation_ != fork_generation()) return;
-  // Without the mutex, because closing may wait for the disk. In this order: a child made in
-  // between finds the number free, or with another file behind it, and leaves it alone.
+  // Without the mutex, because close() may wait for the disk. close() comes first: a child made in
+  // between finds the number free, or used for another file, and does not close it.
   ::close(fd);
   slot->fd.store(-1, std::memory_order_release);
 }

@@ -1,5 +1,5 @@
-// Fork safety: is this still the process that opened it, and which descriptors must a forked child
-// close at once.
+// Fork safety: detects that this process is a forked copy, and closes descriptors that a forked
+// child must not keep.
 #pragma once
 
 #include <sys/types.h>
@@ -10,18 +10,20 @@
 namespace baton::internal {
 
 namespace fork_guard {
-// A word in a page that the kernel fills with zeros in every copy of this process. Null before the
-// first question, and where the kernel cannot wipe pages.
+// Points to a word in a page that the kernel fills with zeros in every copy of this process. Null
+// until the guard is made (when the library is loaded), and null where the kernel cannot wipe
+// pages.
 extern std::atomic<const std::atomic<std::uint64_t>*> mark;
 std::uint64_t find_generation() noexcept;
-void rely_on_process_id() noexcept;  // for tests: as where the kernel cannot wipe pages
+void rely_on_process_id() noexcept;  // for tests: behave as if the kernel cannot wipe pages
 struct Slot;
 }  // namespace fork_guard
 
-// Another number in each process. A child has a new one however it was made: by fork(), by _Fork()
-// or by clone(). A child that shares our memory (vfork, posix_spawn) is no copy and has ours.
-// Remember it when opening something. If it differs later, this process is a copy: touch no mutex,
-// no thread, no store. Costs two loads. Async-signal-safe.
+// A number that differs between a process and its forked children, whether a child was made by
+// fork(), _Fork() or clone(). A child that shares the memory of its parent (vfork, posix_spawn) is
+// not a copy and has the same number. Store the number when you open something. If it differs
+// later, this process is a copy: touch no mutex, no thread, no store. Costs two loads.
+// Async-signal-safe.
 inline std::uint64_t fork_generation() noexcept {
   if (const auto* const mark = fork_guard::mark.load(std::memory_order_acquire)) {
     if (const auto known = mark->load(std::memory_order_relaxed); known != 0) return known;
@@ -29,16 +31,17 @@ inline std::uint64_t fork_generation() noexcept {
   return fork_guard::find_generation();
 }
 
-// Owns a descriptor that a forked child closes: an OFD lock lives until the last copy of its
-// descriptor is closed. The child of fork() closes it before fork() returns. A child of _Fork() or
-// clone() closes it at its first question to fork_generation(): no code of ours runs earlier there.
-// Never unlocks.
+// Owns a descriptor that a forked child closes. Reason: an OFD lock lives until the last copy of
+// its descriptor is closed. The child of fork() closes it before fork() returns. A child of _Fork()
+// or clone() closes it in its first call of fork_generation(), because no code of baton runs
+// earlier there. Never unlocks.
 class ForkClosedFd {
  public:
   ForkClosedFd() noexcept = default;
-  // Opens with `open`, which returns a descriptor, or -1, or throws. fork() waits meanwhile:
-  // between opening and registering, a child would inherit a copy that stays open. So `open` must
-  // not wait for a disk: it makes no file, no directory entry, and reads no directory.
+  // Calls `open`, which returns a descriptor or -1, or throws. fork() in other threads waits until
+  // the descriptor is registered: a child made in between would inherit a copy that stays open. So
+  // `open` must not wait for a disk: it must not create a file or a directory entry, and must not
+  // read a directory.
   template <class F>
   static ForkClosedFd make(F&& open) {
     const HoldForks held;
@@ -49,7 +52,7 @@ class ForkClosedFd {
   ~ForkClosedFd();
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
-  void reset() noexcept;  // closes; in a forked child only forgets (it is closed already)
+  void reset() noexcept;  // closes it; in a forked child it is closed already and only forgotten
 
  private:
   struct HoldForks {
@@ -65,9 +68,9 @@ class ForkClosedFd {
   fork_guard::Slot* slot_ = nullptr;
 };
 
-// The T of this process, made at the first question and never destroyed. A forked child gets a new
-// one: in its copy of the parent's, mutexes may be locked by threads that the child does not have.
-// One T for each type: give it a type of its own.
+// The T of this process, made at the first call and never destroyed. A forked child gets a new T:
+// in the copy of its parent's T, mutexes may be locked by threads that the child does not have.
+// There is one object for each type T, so every use needs its own type.
 template <class T>
 T& per_process() {
   struct Made {

@@ -53,7 +53,7 @@ struct LogQueue::State {
   void call(LogLevel level, const std::string& text) noexcept {
     try {
       sink(level, text);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): a log that fails has nowhere to say so
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the log itself failed
     }
   }
 
@@ -74,7 +74,7 @@ LogQueue::LogQueue(const LogFunction& sink) : state_(std::make_shared<State>()) 
 
 LogQueue::~LogQueue() {
   const std::lock_guard guard(state_->mutex);
-  state_->stopping = true;  // the thread writes what is left, and ends
+  state_->stopping = true;  // the thread writes the remaining lines, then ends
   state_->changed.notify_all();
 }
 
@@ -93,7 +93,7 @@ void LogQueue::write(LogLevel level, std::string_view text) noexcept {
     state_->started = true;
     state_->thread = thread.get_id();
     thread.detach();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, no thread: no line
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory or no thread
   }
 }
 

@@ -1,4 +1,4 @@
-// Log lines of a client: queued by whoever has something to say, written by a thread of their own.
+// LogQueue: queues the log lines of a client and writes them on a separate thread.
 #pragma once
 
 #include <baton/options.h>
@@ -12,17 +12,18 @@ namespace baton::internal {
 
 using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
-// A log that blocks (a full pipe on stderr) must not stop heartbeats: lines are queued. The thread
-// is started with the first line; most clients never have one. Bounded: what does not fit is
-// counted.
+// A log function that blocks (a full pipe on stderr) must not stop heartbeats, so lines are queued.
+// The first line starts the thread; most clients never log a line. The queue is bounded: lines that
+// do not fit are dropped and counted.
 class LogQueue {
  public:
-  // sink: the program's function; empty: spdlog to stderr, warnings and up.
+  // sink: the program's log function. If empty, spdlog writes warnings and errors to stderr.
   explicit LogQueue(const LogFunction& sink);
   ~LogQueue();
 
   void write(LogLevel level, std::string_view text) noexcept;  // any thread, never blocks
-  // Waits until what was written is out, or `wait` is over. Returns at once on its own thread.
+  // Waits until all queued lines are written, at most for `wait`. Returns at once on the thread of
+  // the queue.
   void flush(std::chrono::milliseconds wait) noexcept;
 
  private:

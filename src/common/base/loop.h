@@ -1,5 +1,8 @@
-// Loop: the one place where the state of a client is touched. Two kinds: a thread (thread_loop.h)
-// and virtual time (the simulator).
+// Loop: runs the steps that touch the state of a client, one at a time.
+// Two loops have a thread and are built on Strand (strand.h): ThreadLoop (thread_loop.h) waits for
+// file descriptors, and CompletionLoop (etcd/completion_loop.h) polls a gRPC completion queue. The
+// loops of the tests have no thread and run on virtual time: ManualLoop in the unit and fuzz tests,
+// SimLoop in the simulator.
 #pragma once
 
 #include "common/base/clock.h"
@@ -12,10 +15,11 @@ namespace baton::internal {
 
 enum class TimerId : std::uint64_t { none = 0 };
 
-// All of a client's state is touched by one step at a time ("on the strand"): by the loop's own
-// thread, or by a calling thread while the loop is idle (two thread hops cost about 70 us). A
-// calling thread does a bounded amount of work for others (strand.h).
-// Tasks must not throw; a task that does is logged and dropped.
+// Only one step at a time touches the state of a client; code in such a step is "on the strand". A
+// step runs on the loop's own thread, or on a calling thread while the loop is idle (this saves two
+// thread hops, about 70 us). A calling thread does a bounded amount of work for other callers
+// (strand.h).
+// Tasks must not throw. A loop with a thread logs an exception and drops the task.
 class Loop {
  public:
   virtual ~Loop() = default;
@@ -24,21 +28,24 @@ class Loop {
 
   // On the strand only.
   virtual void defer(Task task) = 0;  // runs after the current step, before anything else
-  virtual TimerId at(Time when, Task task) = 0;  // never earlier than asked; kNever: never
-  virtual void cancel(TimerId id) = 0;           // unknown and fired ids are fine
+  virtual TimerId at(Time when, Task task) = 0;  // never runs earlier than `when`; kNever: never
+  virtual void cancel(TimerId id) = 0;           // ignores ids that are unknown or have fired
 
-  // From any thread. All tasks of the three run in the order in which they came; run() on the
-  // strand itself is defer(). On the loop's own thread, soon; never inside the call.
+  // The next three may be called from any thread. Their tasks run in the order of the calls, except
+  // that run() on the strand is defer().
+  // Runs the task soon on the loop's own thread, never inside the call.
   virtual void post(Task task) = 0;
-  // The same, but a calling thread that is on the strand may run it: for what concerns one waiter.
+  // Like post(), but a calling thread that is on the strand may run the task. For short tasks that
+  // concern a single waiter.
   virtual void post_brief(Task task) { post(std::move(task)); }
-  // At once on this thread if the loop is idle, else post_brief(): for what one caller asks.
+  // Runs the task at once on this thread if the loop is idle, otherwise post_brief(). For the
+  // request of a single caller.
   virtual void run(Task task) = 0;
 
-  // Whether somebody with a better clock has to see to it that the loop's thread does not
-  // oversleep.
+  // Whether the loop's thread may sleep beyond its next timer. If true, the client's LossThread,
+  // which sleeps on the boot clock, calls nudge() regularly.
   virtual bool may_oversleep() const noexcept { return false; }
-  // Wakes the thread if it should have woken by itself. From any thread, at any time; short.
+  // Wakes the loop's thread if it has slept too long. From any thread, at any time. Does not block.
   virtual void nudge() noexcept {}
 };
 

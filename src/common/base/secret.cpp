@@ -26,11 +26,11 @@ Result<std::string> read_password(const Credentials& credentials) {
   } else if (!credentials.password_env.empty()) {
     const char* const value = std::getenv(credentials.password_env.c_str());
     if (value == nullptr || *value == '\0') {
-      return bad("the variable " + credentials.password_env + " is not set");
+      return bad("the environment variable " + credentials.password_env + " is not set or empty");
     }
     password = value;
   } else {
-    return bad("a user, but no password_file and no password_env");
+    return bad("a user is set without a password; set password_file or password_env");
   }
   if (password.size() > kLongestPassword) return bad("the password is longer than 4096 bytes");
   return password;

@@ -1,4 +1,4 @@
-// Reading passwords. They are never part of a URL, a message or a log line.
+// Reads passwords. A password is never part of a URL, a message or a log line.
 #pragma once
 
 #include <baton/options.h>
@@ -8,8 +8,8 @@
 
 namespace baton::internal {
 
-// The first line of the file, or the variable's value. Error(invalid_argument) names the file or
-// the variable, never what was in it.
+// Returns the first line of the password file, or the value of the environment variable.
+// Error(invalid_argument) names the file or the variable, never its content.
 Result<std::string> read_password(const Credentials& credentials);
 
 }  // namespace baton::internal

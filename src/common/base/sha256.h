@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4), for names too long to keep. No Debian library offers it without pulling in
-// all of a TLS stack.
+// SHA-256 (FIPS 180-4), for names that are too long to store. No Debian library offers it without
+// a complete TLS library.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Threads of baton take no signals: those belong to the program.
+// SignalShield: blocks all signals on threads of baton, because signals belong to the program.
 #pragma once
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 namespace baton::internal {
 
-// While it lives, this thread, and every thread it starts, has all signals blocked.
+// While it lives, all signals are blocked on this thread and on every thread that it starts.
 class SignalShield {
  public:
   SignalShield() noexcept {

@@ -67,9 +67,9 @@ void Strand::call(Task& task) noexcept {
 
 void Strand::report(const char* what) noexcept {
   try {
-    log_(std::string("a step of the client's loop failed: ") + what);
+    log_(std::string("a task on the client's loop threw and was dropped: ") + what);
   } catch (...) {
-    // Nothing left to tell it to.
+    // The log failed too: the exception cannot be reported.
   }
 }
 
@@ -82,7 +82,7 @@ void Strand::follow_up(int most) {
 }
 
 void Strand::step(Task task) {
-  follow_up(kAll);  // what a caller has left
+  follow_up(kAll);  // deferred tasks that a calling thread has left
   if (task) call(task);
   task = nullptr;
   follow_up(kAll);
@@ -95,7 +95,8 @@ void Strand::post(Task task) {
 
 void Strand::post_brief(Task task) {
   push(std::move(task), true);
-  // A thread on the strand serves the line before it leaves, or rings then.
+  // A thread on the strand runs the posted tasks before it leaves the strand, or rings when it
+  // leaves.
   if (owner_.load() != std::this_thread::get_id()) ring();
 }
 
@@ -114,8 +115,8 @@ void Strand::run(Task task) {
   if (!stopping()) serve_briefly();
 }
 
-// On a caller's thread. The line is served in its order: behind a step that is not brief all wait
-// for the loop's thread.
+// On a calling thread. Posted tasks run in their order: a task that is not brief, and all tasks
+// behind it, wait for the loop's thread.
 void Strand::serve_briefly() {
   const Owned owned(*this);
   Task task;
@@ -126,13 +127,13 @@ void Strand::serve_briefly() {
     follow_up(kFollowUps);
   }
   rearm();
-  // On a virtual clock nothing wakes the thread for a timer that is due at once.
+  // A virtual clock arms no timer, so the thread must be woken for a timer that is due already.
   const bool due = !clock_.real() && first_timer() <= clock_.now();
   if (due || !deferred_.empty() || has_posted()) ring();
 }
 
-// Bounded: the events of the store have their turn, too; and timers come in between, or heartbeats
-// would starve under load.
+// Runs at most kBatch tasks, so that events of the store are served too. Timers run between the
+// tasks; otherwise heartbeats would starve under load.
 void Strand::run_posted() {
   Task task;
   for (int n = 0; n < kBatch && !stopping() && pop_posted(task); ++n) {
@@ -183,8 +184,8 @@ void Strand::run_due_timers() {
   }
 }
 
-// The loop's thread sleeps on the earliest timer. A later one needs no call: it is found when
-// the earlier one fires. That saves a system call on most acquires.
+// The loop's thread sleeps until the earliest timer. A later timer needs no arm(): it is found when
+// the earlier timer fires. That saves a system call on most acquires.
 void Strand::rearm() {
   if (!clock_.real()) return;
   const Time first = first_timer();
@@ -206,7 +207,7 @@ void Strand::stop() noexcept {
 }
 
 void Strand::finish(const std::function<void()>& more) {
-  // What is left is dropped, after the strand: destructors may do anything.
+  // Destroyed after the locks below are released: destructors of tasks may do anything.
   decltype(posted_) left_posted;
   decltype(deferred_) left_deferred;
   decltype(timers_) left_timers;

@@ -1,5 +1,5 @@
-// Strand: what every Loop with a thread has: tasks, timers, and one step at a time. How its thread
-// sleeps and is woken is up to the kinds (thread_loop.h; the etcd store's).
+// Strand: runs the tasks and timers of a Loop with a thread, one step at a time. The derived class
+// decides how its thread sleeps and how it is woken (thread_loop.h, etcd/completion_loop.h).
 #pragma once
 
 #include "common/base/clock.h"
@@ -19,11 +19,11 @@
 
 namespace baton::internal {
 
-// The strand is a mutex: the loop's thread takes it for every batch of events, a calling thread
-// takes it in run() if it is free. A calling thread runs its own step and a few brief ones of
-// others. Timers, what was posted (the news of a reconnect may have thousands of waiters to see
-// to), a long line of steps and a long chain of follow-ups it leaves to the loop's thread: a short
-// call must not be kept by the work of others.
+// The strand is a mutex. The loop's thread takes it for every batch of events; a calling thread
+// takes it in run() if it is free. A calling thread runs its own step and a few brief steps of
+// other callers. It leaves all other work to the loop's thread, so that the work of others does not
+// delay a short call: timers, tasks of post() (a reconnect may concern thousands of waiters), a
+// long queue of steps, and a long chain of deferred tasks.
 class Strand {
  public:
   using ErrorLog = std::function<void(std::string_view)>;
@@ -41,17 +41,18 @@ class Strand {
   void post_brief(Task task);
   void run(Task task);
 
-  // Does everything that is due now, and what follows from it, on this thread. Not on the strand.
+  // Runs everything that is due now, and all tasks that result from it, on this thread. Not on the
+  // strand.
   void settle();
   Time next_timer();  // not on the strand
 
   // Asks the thread to end. From any thread.
   void stop() noexcept;
 
-  // What a calling thread does at most beside its own step.
+  // Limits for the work of a calling thread beside its own step.
   static constexpr std::size_t kForOthers = 4;  // brief steps
   static constexpr int kFollowUps = 64;         // deferred tasks, of each step
-  // How long the loop's thread waits for the strand before callers stay away.
+  // When the loop's thread has waited this long for the strand, calling threads no longer take it.
   static constexpr Nanos kCourtesy = std::chrono::milliseconds(1);
 
  protected:
@@ -60,13 +61,13 @@ class Strand {
 
   // Wakes the thread. From any thread, also after stop().
   virtual void ring() noexcept = 0;
-  // The earliest timer has become earlier: the thread must not sleep beyond it. On the strand.
+  // Called when there is a new earliest timer: the thread must not sleep beyond it. On the strand.
   virtual void arm(Time first) noexcept = 0;
 
-  // For the loop's thread: the strand, as long as this lives. If the thread has to wait for longer
-  // than kCourtesy, a caller on the strand leaves it after its present step, and other callers stay
-  // away: they cannot starve it. Not at once: a short wait costs less than the thread hops of the
-  // callers that would stay away.
+  // Holds the strand for the loop's thread while it lives. After the thread has waited for
+  // kCourtesy, a calling thread on the strand leaves it after its current step, and other calling
+  // threads do not take it, so they cannot starve the loop's thread. They do not give way earlier:
+  // a short wait costs less than the thread hops of callers that give way.
   class Turn {
    public:
     explicit Turn(Strand& strand);
@@ -77,12 +78,12 @@ class Strand {
    private:
     Strand& strand_;
   };
-  bool wanted() const noexcept;  // a Turn has waited for kCourtesy
-  void step(Task task);          // runs it and everything it deferred; on the strand
-  void work();                   // does everything that can be done now; on the strand
-  Time armed() const noexcept { return armed_; }  // the thread sleeps no longer than until then
-  void fired() noexcept { armed_ = kNever; }      // and has woken up
-  // Marks this thread as the one on the strand.
+  bool wanted() const noexcept;  // whether a Turn has waited for kCourtesy
+  void step(Task task);          // runs the task and everything it deferred; on the strand
+  void work();                   // runs what can run now, at most a batch of tasks; on the strand
+  Time armed() const noexcept { return armed_; }  // the thread sleeps at most until then
+  void fired() noexcept { armed_ = kNever; }      // the thread has woken up: no timer is armed
+  // Marks this thread as the thread on the strand.
   struct Owned {
     explicit Owned(Strand& s) : strand(s) { strand.owner_.store(std::this_thread::get_id()); }
     ~Owned() { strand.owner_.store(std::thread::id()); }
@@ -90,8 +91,8 @@ class Strand {
     Owned& operator=(const Owned&) = delete;
     Strand& strand;
   };
-  // The thread ends: drops what is left, outside the strand, and whatever comes later. `more` is
-  // called on the strand.
+  // Called when the thread ends. Takes out all tasks and timers, calls `more` on the strand, and
+  // destroys them after it has left the strand. Tasks that are posted later are dropped.
   void finish(const std::function<void()>& more);
 
  private:
@@ -102,9 +103,9 @@ class Strand {
     bool brief;  // a calling thread may run it
   };
 
-  std::size_t push(Task task, bool brief);  // how many are ahead of it
+  std::size_t push(Task task, bool brief);  // returns how many tasks are ahead of it
   bool pop_posted(Task& task);
-  bool pop_brief(Task& task);  // only if the first one is
+  bool pop_brief(Task& task);  // only if the first task is brief
   bool has_posted();
   void call(Task& task) noexcept;
   void report(const char* what) noexcept;
@@ -123,7 +124,7 @@ class Strand {
   std::deque<Posted> posted_;
   bool stopped_ = false;
 
-  std::atomic<Nanos> wanted_since_{kNotWanted};  // on the boot clock: a Turn waits
+  std::atomic<Nanos> wanted_since_{kNotWanted};  // on the boot clock: since when a Turn waits
   std::mutex strand_;                            // guards everything below
   std::atomic<std::thread::id> owner_{};
   std::deque<Task> deferred_;

@@ -61,7 +61,7 @@ class ThreadLoop::State final : public Strand {
           fired();
         } else if (const auto found = fds_.find(fd); found != fds_.end()) {
           const Owned owned(*this);
-          const auto handler = found->second;  // kept: it may remove itself
+          const auto handler = found->second;  // keeps the handler alive: it may remove itself
           step([&handler] { (*handler)(); });
         }
       }
@@ -83,7 +83,7 @@ class ThreadLoop::State final : public Strand {
 
   void ring() noexcept override {
     const std::uint64_t one = 1;
-    // A full counter wakes just as well.
+    // The write fails when the counter is full, but then the thread is woken already.
     [[maybe_unused]] const auto n = ::write(wake_.get(), &one, sizeof one);
   }
 
@@ -132,7 +132,7 @@ void ThreadLoop::stop() noexcept {
   state_->stop();
   if (!thread_.joinable()) return;
   if (on_thread()) {
-    thread_.detach();  // its State lives on in the thread
+    thread_.detach();  // the thread keeps its State alive
   } else {
     thread_.join();
   }

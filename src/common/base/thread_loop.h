@@ -1,4 +1,4 @@
-// ThreadLoop: a Loop on a thread of its own, with timers on a Clock and file descriptors.
+// ThreadLoop: a Loop with its own thread, which waits for timers and file descriptors.
 #pragma once
 
 #include "common/base/clock.h"
@@ -16,7 +16,7 @@ class ThreadLoop final : public Loop {
  public:
   using ErrorLog = Strand::ErrorLog;
 
-  // clock: a virtual one must call settle() when it moves. Throws std::system_error.
+  // When a virtual clock moves, settle() must be called. Throws std::system_error.
   ThreadLoop(const Clock& clock, ErrorLog log);
   ~ThreadLoop() override;  // stop()
 
@@ -28,16 +28,17 @@ class ThreadLoop final : public Loop {
   void post_brief(Task task) override;
   void run(Task task) override;
 
-  // On the strand: calls handler (on the loop's thread) whenever fd is readable. Not owned.
+  // On the strand. Calls the handler on the loop's thread whenever fd is readable. Does not own fd.
   void add_fd(int fd, std::function<void()> handler);
   void remove_fd(int fd);
 
-  // Does everything that is due now, and what follows from it, on this thread. Not on the strand.
+  // Runs everything that is due now, and all tasks that result from it, on this thread. Not on the
+  // strand.
   void settle();
   Time next_timer();  // not on the strand
 
-  // Ends the thread and drops what was posted. Idempotent. On the loop's own thread it only asks:
-  // the thread ends after the current step, and keeps what it needs alive.
+  // Ends the thread and drops posted tasks. Idempotent. On the loop's own thread it only asks the
+  // thread to end: the thread ends after the current step, and keeps alive what it needs.
   void stop() noexcept;
   bool on_thread() const noexcept;
 
