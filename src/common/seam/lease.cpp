@@ -7,10 +7,10 @@
 namespace baton::internal {
 
 namespace {
-// Clock rates differ by at most 1 % (A2), and timers fire late by at most this much.
+// Timers fire late by at most this much. (The 1 % below is for clock rates: assumption A2.)
 constexpr std::chrono::milliseconds kSlack{20};
 
-// A server may answer anything: a lease of more than this is not believed.
+// Limit for the lease that a server grants: a faulty server may answer any number.
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 366);
 
 std::chrono::milliseconds believable(std::chrono::milliseconds granted) {
@@ -34,9 +34,10 @@ std::chrono::milliseconds HeartbeatLease::interval(std::chrono::milliseconds gra
 }
 
 void HeartbeatLease::answered(Time sent, bool write, Time at) noexcept {
-  if (sent <= last_heartbeat_) return;  // late or doubled: proves nothing new
+  if (sent <= last_heartbeat_) return;  // late or duplicate: proves nothing new
   if (count_ != 0) {
-    // Pings come every half tick and a little: the rounds take time, and clocks differ.
+    // Pings come a little less often than every half tick: each round takes time, and clock rates
+    // differ.
     const Time before =
         beats_[count_ - 1].sent - share(granted_, 1, 4) - share(granted_, 1, 100) - kSlack;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -44,7 +45,7 @@ void HeartbeatLease::answered(Time sent, bool write, Time at) noexcept {
     }
   }
   if (count_ == beats_.size()) {
-    // More than one every h: the oldest goes, which proves least.
+    // Heartbeats came faster than every h: drop the oldest, which proves least.
     std::move(beats_.begin() + 1, beats_.end(), beats_.begin());
     --count_;
   }
@@ -55,7 +56,7 @@ void HeartbeatLease::answered(Time sent, bool write, Time at) noexcept {
 }
 
 void HeartbeatLease::reconnected(Time apart) noexcept {
-  // The handshake came after the last answer on the old connection.
+  // The handshake of the new connection came after the last answer on the old connection.
   touched_ = std::max({touched_, last_heartbeat_, apart});
   count_ = 0;
 }

@@ -1,4 +1,4 @@
-// LeaseView: what any thread may know of a session without asking anybody: until when it holds.
+// LeaseView: tells any thread, without a lock, until when a session is valid.
 #pragma once
 
 #include <baton/error.h>
@@ -11,27 +11,28 @@
 namespace baton::internal {
 
 // One per session, shared by the session (writer, on the strand), the holds (readers, any thread)
-// and the loss thread. Lock-free. Only ever extended; once ended it stays so.
+// and the loss thread. Lock-free. The deadline is only extended; an ended lease stays ended.
 class LeaseView {
  public:
-  // Stores without a lease: never due.
+  // For stores without a lease: the deadline is kNever.
   LeaseView() noexcept = default;
   LeaseView(Time suspect_at, Time deadline) noexcept { extend(suspect_at, deadline); }
 
-  // A renewal was answered. On the strand. The caller has checked that the old deadline lies ahead:
-  // a lease that ran out must not come back (holds may have said "lost" already).
+  // Called when a renewal was answered. On the strand. The caller has checked that the old deadline
+  // is not reached: a lease that ran out must not come back, because holds may have reported "lost"
+  // already.
   void extend(Time suspect_at, Time deadline) noexcept {
     suspect_.store(suspect_at.time_since_epoch().count(), std::memory_order_release);
     deadline_.store(deadline.time_since_epoch().count(), std::memory_order_release);
   }
-  // The first reason stays: a hold that has named one must not name another later.
+  // The first reason stays: a hold that has reported a reason must not report another one later.
   void end(Errc why = Errc::session_expired) noexcept {
     int none = 0;
     ended_.compare_exchange_strong(none, static_cast<int>(why), std::memory_order_acq_rel);
   }
 
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire) != 0; }
-  // Why it is over; that it ran out is a reason, too.
+  // Why the lease ended; session_expired if end() was not called.
   Errc reason() const noexcept {
     const int why = ended_.load(std::memory_order_acquire);
     return why == 0 ? Errc::session_expired : static_cast<Errc>(why);

@@ -25,9 +25,9 @@ bool legal_byte(char c) noexcept {
          std::string_view("._:@=+-").find(c) != std::string_view::npos;
 }
 
-// "...-lock-000123" or "...__lock__000123": what ZooKeeper clients take for a queue entry. A
-// counter that has wrapped gives numbers with a minus, ten characters or more:
-// "...-lock--000000005".
+// True for "...-lock-000123" and "...__lock__000123": ZooKeeper clients take these names for queue
+// entries. A counter that has overflowed gives numbers with a minus sign, of ten characters or
+// more: "...-lock--000000005".
 bool looks_like_entry(std::string_view segment) noexcept {
   const auto last = segment.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == segment.size()) return false;
@@ -96,7 +96,7 @@ Result<LockName> parse_lock_name(std::string_view text) {
 Result<std::string> parse_name_prefix(std::string_view text) {
   if (text.empty()) return std::string();
   if (text.size() > kMaxName) return invalid_name(text, "is longer than 400 bytes");
-  // Complete segments must be legal; the last one may be anything that a legal one begins with.
+  // Complete segments must be legal. The last segment may be the beginning of a legal segment.
   const auto slash = text.rfind('/');
   const auto last = slash == std::string_view::npos ? text : text.substr(slash + 1);
   if (slash != std::string_view::npos) {
@@ -121,7 +121,7 @@ bool is_valid_name(std::string_view name) noexcept { return internal::name_fault
 
 std::string encode_name(std::string_view text) {
   using internal::kMaxSegment;
-  // "=" alone stands for the empty text; "==" begins a hash: neither is made by an escape.
+  // "=" alone encodes the empty text, and "==" starts a hash. An escape ("=XX") is neither of them.
   if (text.empty()) return "=";
   static constexpr char kHex[] = "0123456789ABCDEF";
   constexpr std::size_t kPlainLimit = 397;  // four segments of at most 100 bytes and three slashes
@@ -129,7 +129,8 @@ std::string encode_name(std::string_view text) {
   std::string flat;
   for (std::size_t i = 0; i < text.size() && flat.size() <= kPlainLimit; ++i) {
     const char c = text[i];
-    // A dot may begin no segment (. and ..), and no segment may look like an entry.
+    // Escape a dot at the start of a segment ("." and ".." are illegal), and the k of "lock-" and
+    // "lock_", so that no segment looks like a queue entry.
     const bool dot = c == '.' && flat.size() % kMaxSegment == 0;
     const bool lock = c == 'k' && i >= 3 && text.substr(i - 3, 4) == "lock" &&
                       i + 1 < text.size() && (text[i + 1] == '-' || text[i + 1] == '_');

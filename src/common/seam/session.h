@@ -1,12 +1,14 @@
-// THE SEAM. A backend is a Session: a small asynchronous interface that knows queues of tickets and
-// nothing about locks. Everything above it is written once; everything below it is an adapter.
+// Session and Backend: the interface that every store implements (the seam). A Session is a small
+// asynchronous interface to queues of tickets; it knows nothing about locks. The code above it is
+// the same for all stores, the code below it adapts a single store.
 //
 // Rules for every call and answer:
 //  - all calls and all answers happen on the strand of the client's Loop;
-//  - an answer comes exactly once, never inside the call that asked (use Loop::defer), unless the
-//    session is destroyed first: then it never comes;
-//  - errors: transient() ones are retried by the caller (same nonce), all others are final;
-//    a session that is over says so once, through SessionListener, and answers nothing any more.
+//  - a call is answered exactly once, never inside the call itself (use Loop::defer). If the
+//    session is destroyed first, the answer never comes;
+//  - the caller retries a transient() error with the same nonce; all other errors are final;
+//  - a session that has ended reports it once, through SessionListener, and answers nothing
+//    afterwards.
 #pragma once
 
 #include <baton/client.h>
@@ -40,19 +42,19 @@ struct Done {
 enum class WatchId : std::uint64_t { none = 0 };
 
 enum class WatchEvent {
-  gone,  // the ticket is gone, and every event before that was seen: with nobody else ahead,
-         // this is the grant (ZooKeeper, on the connection that read both tickets)
+  gone,  // the ticket is gone, and the session has seen every earlier event. If no other ticket is
+         // ahead, this is the grant (ZooKeeper, on the connection that read both tickets)
   look,  // something happened, or the watch broke: look again
 };
 using WatchHandler = UniqueFunction<void(WatchEvent)>;
 
 // Why a ticket is watched.
 struct WatchFor {
-  std::optional<Nonce> waiter;  // my own ticket, if I stand behind the one that is watched
-  bool soon = false;            // my own, and I hold: to watch within 100 ms is early enough
+  std::optional<Nonce> waiter;  // the waiter's ticket, if its predecessor is watched
+  bool soon = false;            // a holder watches its own ticket: may start 100 ms later
 };
 
-// Whether an error passes by itself: the store could not be reached, or the answer was lost.
+// Whether a retry may succeed: the store could not be reached, or the answer was lost.
 inline bool transient(const Error& error) noexcept {
   return error.errc() == Errc::connection_failed || error.errc() == Errc::timeout;
 }
@@ -61,87 +63,89 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // Takes a place at the end of the queue and reads the line in one go. Idempotent: a second join
-  // with a nonce whose ticket is there finds that ticket.
+  // Puts a ticket at the end of the queue and reads the queue. Idempotent: a second join with a
+  // nonce whose ticket is in the queue finds that ticket.
   virtual void join(const LockName& name, Nonce nonce, Answer<Standing> answer) = 0;
 
-  // Where my ticket stands now, proven by the store, not older than this call.
+  // Reads where the ticket of this nonce stands, proven by the store, not older than this call.
   virtual void look(const LockName& name, Nonce nonce, Answer<Standing> answer) = 0;
 
-  // Whether anybody is in line; costs no write. For attempts with timeout 0.
+  // Answers whether the queue has a ticket. Costs no write. For attempts with timeout 0.
   virtual void peek(const LockName& name, Answer<bool> busy) = 0;
 
-  // Calls the handler once when the ticket goes, or at once if it is gone already; at most one
-  // event per watch, then the watch is over. The ticket may be one's own.
+  // Calls the handler when the ticket goes, or soon if it is gone already. The first event ends the
+  // watch. The ticket may belong to this session.
   virtual WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                         WatchHandler handler) = 0;
-  virtual void unwatch(WatchId id) = 0;  // no event after this; unknown ids are fine
+  virtual void unwatch(WatchId id) = 0;  // no event after this; ignores unknown ids
 
-  // Takes my ticket out of the queue, by nonce. Done means: it is gone and will not appear later,
-  // even if the join that made it was never answered.
+  // Removes the ticket of this nonce from the queue. Done means that the ticket is gone and will
+  // not appear later, even if its join was never answered.
   virtual void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) = 0;
 
-  // Whether my ticket is there and the first in line, proven by the store.
+  // Answers whether the ticket of this nonce is the first of its queue, proven by the store.
   virtual void verify(const LockName& name, Nonce nonce, Answer<bool> answer) = 0;
 
-  // Said before verify, inspect, list or evict: its caller waits until then and no longer. Nothing
-  // may be begun for it afterwards; an answer that comes then is not heard.
+  // Called directly before verify, inspect, list or evict: the caller waits for the answer until
+  // then. The session must start no request for that call afterwards; a later answer is ignored.
   void wanted_until(Time until) noexcept { wanted_until_ = until; }
 
   virtual void inspect(const LockName& name, Answer<LockSnapshot> answer) = 0;
   virtual void list(std::string_view prefix, Answer<std::vector<std::string>> answer) = 0;
-  // Removes exactly this entry, whoever owns it. False: there is none.
+  // Removes exactly this entry, also if it belongs to another client. False: there is no such
+  // entry.
   virtual void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) = 0;
 
-  // Answers with the token base that the store records (?token_base=N); 0: there is no record. With
-  // wanted > 0, no record and no entry below the root it records `wanted` first; with an entry it
-  // answers token_base_in_use(). Asked once, before all other calls.
+  // Answers with the token base that the store records (?token_base=N), or 0 if there is no record.
+  // If wanted > 0 and there is no record, it records `wanted` first; if there is an entry below the
+  // root, it answers token_base_in_use() instead. Called once, before all other calls.
   virtual void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) = 0;
 
-  // Says goodbye: the store forgets all tickets of this session. The answer may never come when the
-  // store is out of reach; the caller bounds the wait.
+  // Ends the session in the store, which removes all its tickets. The answer may never come while
+  // the store cannot be reached, so the caller must limit its wait.
   virtual void close(Answer<Done> answer) = 0;
 
   virtual std::shared_ptr<LeaseView> lease() const = 0;
   virtual SessionInfo info() const = 0;
 
-  // How often a waiter or holder looks although nothing was heard (watches are hints).
+  // How often a waiter or holder looks without an event, because a watch may miss events.
   virtual std::chrono::milliseconds backstop() const = 0;
 
  protected:
-  // For the question that begins now.
+  // For the call that starts now.
   Time take_wanted_until() noexcept { return std::exchange(wanted_until_, kNever); }
 
  private:
   Time wanted_until_ = kNever;
 };
 
-// Told by the session, on the strand, never inside a call to it.
+// Called by the session, on the strand, never inside a call to the session.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
-  // Over for good: holds are lost, waiters join again. Destroy the session (not inside this call:
-  // defer it).
+  // The session has ended permanently: holds are lost, waiters join again. Destroy the session, but
+  // not inside this call (use Loop::defer).
   virtual void session_ended(std::error_code reason, const std::string& detail) = 0;
-  // Contact was lost and is back; watches may have been missed: everybody looks.
+  // The connection was lost and is back. Events of watches may have been missed, so all waiters and
+  // holders look.
   virtual void session_resumed() = 0;
 };
 
-// One store, as one client sees it: makes its sessions, one at a time, and owns its loop.
+// Opens the sessions of a client on its store, one at a time, and owns the client's loop.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual Loop& loop() noexcept = 0;
-  // Opens a session. On the strand. The listener outlives the session. Destroying the backend, or a
-  // later call, abandons an open that was not answered.
+  // Opens a session. On the strand. The listener outlives the session. A later call of open(), or
+  // destroying the backend, abandons an open() that was not answered.
   virtual void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) = 0;
   // Stops the loop's thread, if it has one. Not on the strand; may be called on the loop's thread.
   virtual void stop() noexcept = 0;
-  // Name and place for messages: "file /var/lib/baton".
+  // Kind and address of the store, for messages: "file /var/lib/baton".
   virtual std::string where() const = 0;
 };
 
-// What a backend is made of, checked and with defaults filled in.
+// The options of a backend, checked and with defaults filled in.
 struct BackendOptions {
   std::chrono::milliseconds session_timeout;
   std::chrono::milliseconds connect_timeout;

@@ -1,4 +1,4 @@
-// The values of the recipe: names, nonces, tickets, queues. No behaviour.
+// The values of the recipe: lock names, nonces, tickets, readings of queues. No behaviour.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace baton::internal {
 
-// A lock name that has been checked (lock_name.h makes them). Strong, so that it is never swapped
-// with another string.
+// A lock name that has been checked (made by parse_lock_name()). A type of its own, so that the
+// compiler refuses another string in its position.
 class LockName {
  public:
   const std::string& text() const noexcept { return text_; }
@@ -24,34 +24,35 @@ class LockName {
   std::string text_;
 };
 
-// Our name for a ticket before the store has answered. Unique within a client for its whole life:
-// a ticket is never adopted by a later attempt.
+// The client's own name for a ticket, known before the store has answered. A client never uses a
+// nonce twice, so a later attempt cannot adopt an earlier ticket.
 enum class Nonce : std::uint64_t {};
 
-// One place in one queue.
+// A position in a queue.
 struct Ticket {
-  std::uint64_t rank = 0;     // order within the queue, as the store serialised it
+  std::uint64_t rank = 0;     // order within the queue, decided by the store
   std::string id;             // the store's name for it, as shown to operators
   std::optional<Nonce> ours;  // set if it belongs to this session
 };
 
-// One reading of a queue, ascending by rank: some tickets directly ahead of mine, and mine.
+// A reading of a queue, in ascending order of rank: the client's own ticket, and some tickets
+// directly ahead of it.
 struct QueueView {
   std::vector<Ticket> tickets;
-  std::size_t omitted_ahead = 0;  // how many more stand before tickets.front()
+  std::size_t omitted_ahead = 0;  // how many more tickets are ahead of tickets.front()
 };
 
-// Tells without I/O, from any thread, whether a ticket was removed by force. noexcept, lock-free.
+// Tells without I/O, from any thread, whether a ticket was evicted. noexcept, lock-free.
 class TicketSign {
  public:
   virtual ~TicketSign() = default;
   virtual bool evicted() const noexcept = 0;
 };
 
-// The answer to join and look: where I stand.
+// The answer to join and look: where the client's own ticket stands.
 struct Standing {
-  std::uint64_t token = 0;  // fencing token of my ticket; valid if my ticket is in the view
-  QueueView view;           // without my ticket in it: the ticket is gone
+  std::uint64_t token = 0;  // fencing token of the own ticket; valid if the view has that ticket
+  QueueView view;           // if it does not have the own ticket, the ticket is gone
   std::shared_ptr<const TicketSign> sign;  // may be null
 };
 

@@ -62,7 +62,7 @@ Error token_base_differs(std::uint64_t wanted, std::uint64_t recorded) {
                                  : "end the URL with ?token_base=" + std::to_string(recorded);
   return {Errc::invalid_argument, "token base: the URL has " + ours + ", and the store records " +
                                       std::to_string(recorded) +
-                                      "; all clients of a store use the same one: " + advice};
+                                      "; all clients of a store must use the same base: " + advice};
 }
 
 }  // namespace baton::internal

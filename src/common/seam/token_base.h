@@ -1,4 +1,5 @@
-// The token base: ?token_base=N of a URL, added to every token, and its record in the store. Pure.
+// The token base: N of ?token_base=N in a URL. It is added to every token, and recorded in the
+// store. Pure.
 #pragma once
 
 #include <baton/error.h>
@@ -15,25 +16,26 @@ namespace baton::internal {
 inline constexpr std::uint64_t kMaxTokenBase = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kMaxToken = INT64_MAX;
 
-// The record's name below the root. `~` is in no lock name.
+// The record's name below the root. No lock name contains `~`.
 inline constexpr std::string_view kTokenBaseName = "~token_base";
 
-// The record: "baton/1 " and the base in decimal. Nothing: this version cannot read it.
+// The record: "baton/1 " and the base in decimal. nullopt: this version cannot read the record.
 std::string encode_token_base(std::uint64_t base);
 std::optional<std::uint64_t> decode_token_base(std::string_view record);
-// The same with Error(store_error). where: the record's key, node or file, for the message.
+// Like decode_token_base(), but with Error(store_error). where: the record's key, node or file, for
+// the message.
 Result<std::uint64_t> read_token_base(std::string_view record, std::string_view where);
 
-// Digits alone, at most kMaxTokenBase.
+// Accepts only digits, and at most kMaxTokenBase.
 std::optional<std::uint64_t> parse_token_base(std::string_view digits);
 
-// The token that users see. With a base, Error(store_error) above kMaxToken: a resource with a
-// signed column would take it for a negative number.
+// Returns the token that users see. With a base, Error(store_error) if it is above kMaxToken: a
+// resource with a signed column would read it as a negative number.
 Result<std::uint64_t> add_token_base(std::uint64_t base, std::uint64_t token);
 
-// Error(invalid_argument): nothing is recorded, and a lock has an entry.
+// Error(invalid_argument): no base is recorded, and a lock has an entry.
 Error token_base_in_use(std::uint64_t wanted, std::string_view lock);
-// Error(invalid_argument): the store records another base than the client's URL says.
+// Error(invalid_argument): the recorded base differs from the base in the client's URL.
 Error token_base_differs(std::uint64_t wanted, std::uint64_t recorded);
 
 }  // namespace baton::internal

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxUrl = 8192;
 constexpr std::size_t kMaxEndpoints = 64;
 
-// Messages show the scheme only: whatever follows may hold a secret that does not belong there.
+// Messages show only the scheme: the rest of the URL may contain a password by mistake.
 Error bad(std::string_view scheme, const std::string& what) {
   return {Errc::invalid_argument, "store URL (" + std::string(scheme) + "): " + what};
 }
@@ -45,7 +45,7 @@ std::optional<std::string> percent_decode(std::string_view text) {
 
 Result<StoreUrl> parse_memory(std::string_view name) {
   if (name.size() > 200 || !std::all_of(name.begin(), name.end(), plain)) {
-    return bad("memory", "the name is at most 200 bytes of A-Z a-z 0-9 . _ -");
+    return bad("memory", "the name must be at most 200 bytes of A-Z a-z 0-9 . _ -");
   }
   StoreUrl url;
   url.kind = StoreKind::memory;
@@ -57,10 +57,10 @@ Result<StoreUrl> parse_file(std::string_view rest) {
   if (!rest.starts_with("///")) return bad("file", "write file:///absolute/directory");
   rest.remove_prefix(2);
   if (rest.find('#') != std::string_view::npos) {
-    return bad("file", "'?' and '#' in a directory are written %3F and %23");
+    return bad("file", "write '?' and '#' in a directory as %3F and %23");
   }
   auto path = percent_decode(rest);
-  if (!path) return bad("file", "a '%' is followed by two hex digits, and not by 00");
+  if (!path) return bad("file", "a '%' must be followed by two hex digits other than 00");
   while (path->size() > 1 && path->back() == '/') path->pop_back();
   if (*path == "/") return bad("file", "the root directory cannot be a store");
   if (path->size() > 3000) return bad("file", "the directory's path is too long");
@@ -79,7 +79,7 @@ Result<Endpoint> parse_endpoint(std::string_view scheme, std::string_view text) 
     host = text.substr(1, close - 1);
     if (host.find_first_not_of("0123456789abcdefABCDEF:.%") != std::string_view::npos ||
         host.find(':') == std::string_view::npos) {
-      return bad(scheme, "what stands in brackets is not an IPv6 address");
+      return bad(scheme, "the text in brackets is not an IPv6 address");
     }
     if (!text.substr(close + 1).starts_with(':')) return bad(scheme, "an endpoint has no port");
     port = text.substr(close + 2);
@@ -90,23 +90,23 @@ Result<Endpoint> parse_endpoint(std::string_view scheme, std::string_view text) 
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
     if (port.find(':') != std::string_view::npos) {
-      return bad(scheme, "an IPv6 address stands in brackets: [::1]:port");
+      return bad(scheme, "an IPv6 address must be in brackets: [::1]:port");
     }
     if (host.empty() || host.size() > 253 || !std::all_of(host.begin(), host.end(), plain)) {
-      return bad(scheme, "an endpoint has no legal host name");
+      return bad(scheme, "an endpoint has an illegal host name");
     }
   }
   unsigned number = 0;
   const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (ec != std::errc() || end != port.data() + port.size() || number == 0 || number > 65535) {
-    return bad(scheme, "a port is a number from 1 to 65535");
+    return bad(scheme, "a port must be a number from 1 to 65535");
   }
   return Endpoint{std::string(host), static_cast<std::uint16_t>(number)};
 }
 
 Result<StoreUrl> parse_servers(StoreKind kind, std::string_view scheme, std::string_view rest) {
   if (rest.find('@') != std::string_view::npos) {
-    return bad(scheme, "no user or password in a URL: use Credentials (a file or the environment)");
+    return bad(scheme, "a URL must not contain '@'; give user and password in Credentials");
   }
   StoreUrl url;
   url.kind = kind;
@@ -129,7 +129,7 @@ Result<StoreUrl> parse_servers(StoreKind kind, std::string_view scheme, std::str
   if (root == "/") root = "";
   if (!root.empty()) {
     if (!parse_lock_name(root.substr(1)).has_value()) {
-      return bad(scheme, "the root is a path of segments that are legal in a lock name");
+      return bad(scheme, "the root must be a path of segments that are legal in a lock name");
     }
     if (kind == StoreKind::zk && (root == "/zookeeper" || root.starts_with("/zookeeper/"))) {
       return bad(scheme, "/zookeeper belongs to the server itself");
@@ -152,8 +152,8 @@ Result<std::uint64_t> take_token_base(std::string_view scheme, std::string_view&
     if (const auto base = parse_token_base(query)) return *base;
   }
   return bad(scheme,
-             "after '?' nothing but token_base=N is known, with N from 0 to 2^62" +
-                 std::string(scheme == "file" ? "; a '?' in a directory is written %3F" : ""));
+             "after '?' only token_base=N is allowed, with N from 0 to 2^62" +
+                 std::string(scheme == "file" ? "; write a '?' in a directory as %3F" : ""));
 }
 
 namespace {
@@ -182,7 +182,7 @@ Result<StoreUrl> parse_url(std::string_view text) {
   constexpr std::array<std::string_view, 5> kSchemes = {"memory", "file", "zk", "etcd", "etcds"};
   if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end()) {
     return bad(escape_for_message(scheme, 16),
-               "unknown scheme: memory, file, zk, etcd, etcds are known");
+               "unknown scheme; use memory, file, zk, etcd or etcds");
   }
   std::string_view rest = text.substr(colon + 1);
   const auto base = take_token_base(scheme, rest);

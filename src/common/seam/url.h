@@ -1,4 +1,4 @@
-// Store URLs. Pure.
+// Parses store URLs. Pure.
 #pragma once
 
 #include <baton/result.h>
@@ -28,10 +28,11 @@ struct StoreUrl {
   std::uint64_t token_base = 0;     // ?token_base=N: added to every token
 };
 
-// Error(invalid_argument) names the part that is wrong, and never shows a password.
+// Error(invalid_argument) names the wrong part, and never shows a password.
 Result<StoreUrl> parse_url(std::string_view url);
 
-// Cuts "?token_base=N" off the end of a URL, or of the root of a channel; 0 if there is no "?".
+// Removes "?token_base=N" from the end of a URL, or of the root of a channel, and returns N.
+// Returns 0 if there is no "?".
 Result<std::uint64_t> take_token_base(std::string_view scheme, std::string_view& text);
 
 }  // namespace baton::internal
