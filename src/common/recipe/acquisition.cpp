@@ -15,7 +15,7 @@ Actions Acquisition::finish(Actions actions) {
 
 Actions Acquisition::join_under(Nonce nonce) {
   nonce_ = nonce;
-  ticket_sent_ = true;  // from here on the ticket may exist, whatever is answered
+  ticket_sent_ = true;  // from here on the ticket may exist, whatever the answer is
   look_again_ = false;
   state_ = State::joining;
   Actions actions;
@@ -34,7 +34,7 @@ Actions Acquisition::begin(Nonce fresh) {
 
 Actions Acquisition::on_session(Nonce fresh) {
   if (state_ != State::no_session) return {};
-  // Never re-adopt across sessions: a ticket of the old session is about to die (CURATOR-604).
+  // Never adopt a ticket of an earlier session: the store is about to remove it (CURATOR-604).
   if (mutant(Mutant::adopt_old_ticket) && nonce_ != Nonce{}) return join_under(nonce_);
   return begin(fresh);
 }
@@ -55,7 +55,7 @@ Actions Acquisition::look_again() {
       break;
     case State::looking:
     case State::joining:
-      // The answer under way may be older than what just happened.
+      // The answer under way may be older than this event.
       look_again_ = true;
       break;
     default:
@@ -85,7 +85,7 @@ Actions Acquisition::on_peeked(const Result<bool>& busy) {
   }
   if (*busy) {
     Actions actions;
-    actions.fail = Error(Errc::timeout, "somebody else is in line");
+    actions.fail = Error(Errc::timeout, "the lock is not free");
     return finish(std::move(actions));
   }
   return join_under(nonce_);
@@ -96,7 +96,7 @@ Actions Acquisition::on_joined(const Result<Standing>& standing, Nonce fresh, bo
   if (standing) return judge_standing(*standing, fresh, lease_ok);
   Actions actions;
   if (transient(standing.error())) {
-    // The ticket may or may not be there. Joining again under the same nonce finds it if it is.
+    // The ticket may be in the queue or not. A second join under the same nonce finds it if it is.
     if (mutant(Mutant::blind_rejoin)) nonce_ = fresh;
     state_ = State::pausing;
     retry_ = State::joining;
@@ -131,12 +131,12 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
   }
   Actions actions;
   if (judgement.verdict == Verdict::missing) {
-    // Evicted while it waited: join again at the end, as a new ticket. The old nonce is withdrawn
-    // all the same: an answer may have lied, a ticket must not stay.
+    // The ticket was evicted while it waited: join again at the end of the queue with a new ticket.
+    // The old nonce is withdrawn anyway: if the answer was wrong, the old ticket must not stay.
     const Nonce old = nonce_;
     if (once_) {
       actions.withdraw = old;
-      actions.fail = Error(Errc::timeout, "our entry was removed at once");
+      actions.fail = Error(Errc::timeout, "the entry was evicted right after it joined the queue");
       return finish(std::move(actions));
     }
     actions = join_under(fresh);
@@ -156,7 +156,7 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
   if (mine != standing.view.tickets.end()) own_ = *mine;
   if (judgement.verdict == Verdict::holder) {
     if (!lease_ok && !mutant(Mutant::grant_without_lease)) {
-      // Nobody is ahead, but our session may be over already: a grant now would not be valid.
+      // No ticket is ahead, but the session may have ended already: a grant would not be valid.
       state_ = State::pausing;
       retry_ = State::looking;
       actions.pause = true;
@@ -167,7 +167,7 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
   }
   if (once_) {
     actions.withdraw = nonce_;
-    actions.fail = Error(Errc::timeout, "somebody else is in line");
+    actions.fail = Error(Errc::timeout, "the lock is not free");
     return finish(std::move(actions));
   }
   state_ = State::waiting;
@@ -182,7 +182,7 @@ Actions Acquisition::on_predecessor(WatchEvent event, bool lease_ok) {
     actions.grant = true;
     return finish(std::move(actions));
   }
-  // The predecessor may have been a waiter that gave up: gone is not "my turn".
+  // The predecessor may have been a waiter that gave up, so this is not yet a grant: look.
   return look_again();
 }
 

@@ -1,5 +1,5 @@
-// One attempt to get one lock, as a machine: an event goes in, the next actions come out. Pure: no
-// thread, no clock, no I/O. The real runtime and the simulator drive the same machine.
+// Acquisition: an attempt to get a lock, as a state machine. An event goes in, the next actions
+// come out. Pure: no thread, no clock, no I/O. The Engine drives it, also in the simulator.
 #pragma once
 
 #include <baton/error.h>
@@ -13,52 +13,53 @@
 
 namespace baton::internal {
 
-// What the driver does next. Several may be set; they are carried out in this order.
+// What the driver must do next. If several are set, the driver does them in this order.
 struct Actions {
-  std::optional<Nonce> withdraw;  // durably take this ticket out
-  bool peek = false;              // ask whether anybody is in line
+  std::optional<Nonce> withdraw;  // withdraw this ticket, and retry until it is gone
+  bool peek = false;              // ask whether the queue has a ticket
   bool join = false;              // join under nonce()
   bool look = false;              // look under nonce()
   std::optional<Ticket> watch;    // watch this predecessor (and only it)
   bool pause = false;             // wait a little, then on_pause_over()
-  bool grant = false;             // ours: token() and sign() tell the rest
-  std::optional<Error> fail;      // over
+  bool grant = false;             // the lock is granted, with token() and sign()
+  std::optional<Error> fail;      // the attempt has ended with this error
 };
 
 class Acquisition {
  public:
   enum class State {
     no_session,  // waiting for a session
-    peeking,     // one attempt: is anybody in line?
+    peeking,     // timeout 0: peek sent
     joining,     // join sent
     looking,     // look sent
-    waiting,     // somebody is ahead and is watched
-    pausing,     // the store could not be reached
+    waiting,     // a predecessor is ahead and is watched
+    pausing,     // waits before a retry
     done,
   };
 
-  // once: one attempt (timeout 0) that reads before it writes and does not wait.
+  // once: an attempt with timeout 0, which reads before it writes and does not wait.
   explicit Acquisition(bool once) noexcept : once_(once) {}
 
-  // A session is there (also the first). fresh: a nonce never used before.
+  // A session was opened, the first or a later one. fresh: a nonce that was never used before.
   Actions on_session(Nonce fresh);
   Actions on_session_ended();
   Actions on_session_resumed();  // events may have been missed
 
   Actions on_peeked(const Result<bool>& busy);
-  // fresh: for joining again if the ticket is gone. lease_ok: the session's deadline lies ahead.
+  // fresh: for joining again if the ticket is gone. lease_ok: the session's deadline is not
+  // reached.
   Actions on_joined(const Result<Standing>& standing, Nonce fresh, bool lease_ok);
   Actions on_looked(const Result<Standing>& standing, Nonce fresh, bool lease_ok);
   Actions on_predecessor(WatchEvent event, bool lease_ok);
-  Actions on_own_ticket();  // something happened to my own ticket: look
-  Actions on_backstop();    // nothing was heard for long: look
+  Actions on_own_ticket();  // an event of the watch on the own ticket: look
+  Actions on_backstop();    // the backstop timer has fired: look
   Actions on_pause_over();
-  // Timeout, cancel, close. Also when an answer is missing: the ticket is withdrawn by nonce.
+  // Timeout, cancel, close. May come while an answer is missing: the ticket is withdrawn by nonce.
   Actions on_give_up(const Error& why);
 
   State state() const noexcept { return state_; }
   bool done() const noexcept { return state_ == State::done; }
-  // A ticket of mine is, or may be, in the queue.
+  // Whether a ticket of this attempt is, or may be, in the queue.
   bool has_ticket() const noexcept { return ticket_sent_; }
   Nonce nonce() const noexcept { return nonce_; }
   std::uint64_t token() const noexcept { return token_; }

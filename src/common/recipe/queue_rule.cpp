@@ -8,7 +8,7 @@ Judgement judge(const QueueView& view, Nonce me) {
   const auto mine = std::find_if(view.tickets.begin(), view.tickets.end(),
                                  [me](const Ticket& t) { return t.ours == me; });
   if (mine == view.tickets.end()) return {Verdict::missing, std::nullopt, 0};
-  // The order of the list is not trusted: rank alone decides.
+  // Do not rely on the order of the list: only the rank decides.
   const Ticket* predecessor = nullptr;
   std::size_t ahead = view.omitted_ahead;
   for (const Ticket& t : view.tickets) {

@@ -1,4 +1,5 @@
-// The recipe in one question: given the queue and me, do I hold it, or whom do I watch? Pure.
+// judge(): decides from a reading of the queue whether a ticket holds the lock, or which
+// predecessor it must watch. Pure.
 #pragma once
 
 #include "common/seam/ticket.h"
@@ -9,16 +10,16 @@
 namespace baton::internal {
 
 enum class Verdict {
-  holder,      // nobody is ahead
-  waiting,     // somebody is ahead: watch the predecessor, and only it
-  missing,     // my ticket is not in the queue
-  incomplete,  // my ticket is the first of a reading that was cut off before it: look again
+  holder,      // no ticket is ahead
+  waiting,     // a ticket is ahead: watch the predecessor, and only it
+  missing,     // the own ticket is not in the queue
+  incomplete,  // tickets are ahead, but the reading contains none of them: look again
 };
 
 struct Judgement {
   Verdict verdict = Verdict::missing;
   std::optional<Ticket> predecessor;  // set when waiting
-  std::size_t ahead = 0;              // how many stand before me
+  std::size_t ahead = 0;              // how many tickets are ahead
 };
 
 Judgement judge(const QueueView& view, Nonce me);
