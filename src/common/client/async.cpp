@@ -38,14 +38,15 @@ void UserCode::post(Task task) { thread_.post(through_executor(std::move(task)))
 void UserCode::post_after_close(Task task) {
   const int earlier = after_close_.load(std::memory_order_relaxed);
   const bool prompt = earlier < kPromptAfterClose;
-  if (prompt) after_close_.store(earlier + 1, std::memory_order_relaxed);  // about is good enough
+  if (prompt)
+    after_close_.store(earlier + 1, std::memory_order_relaxed);  // the count may be inexact
   thread_.post_late(through_executor(std::move(task)),
                     prompt ? std::chrono::milliseconds(0) : kPaceAfterClose);
 }
 
 Task UserCode::through_executor(Task task) {
   if (!executor_) return task;
-  // By way of our thread: the executor is user code too, and must not run on the loop.
+  // Called on the callback thread: the executor is user code too, and must not run on the loop.
   auto shared = std::make_shared<Task>(std::move(task));
   return [executor = executor_, log = log_, shared] {
     try {
@@ -57,7 +58,7 @@ Task UserCode::through_executor(Task task) {
         } catch (const std::exception& e) {
           log(LogLevel::error, std::string("a handler threw: ") + e.what());
         } catch (...) {
-          log(LogLevel::error, "a handler threw something that is no std::exception");
+          log(LogLevel::error, "a handler threw something that is not a std::exception");
         }
       });
     } catch (const std::exception& e) {
@@ -152,7 +153,7 @@ void CoAttempt::abandon() noexcept {
       return;
     }
     if (turn_ == Turn::resuming) {
-      // Not the log: its thread would not get to the line any more.
+      // Not through the log: the program ends before the log's thread writes the line.
       std::fprintf(stderr,
                    "baton: co_acquire of \"%s\": the coroutine was destroyed while another thread "
                    "was resuming it. Destroy a waiting coroutine only on the client's executor, or "

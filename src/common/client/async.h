@@ -1,4 +1,4 @@
-// Outcomes that go to handlers and coroutines of users.
+// Delivers the outcomes of attempts to handlers and coroutines of users.
 #pragma once
 
 #include <baton/mutex.h>
@@ -20,18 +20,19 @@
 
 namespace baton::internal {
 
-// Runs users' code: on the program's executor, or on a thread of the client. Outlives the client as
-// long as handlers are under way.
+// UserCode: runs users' code on the program's executor, or on a thread of the client. It outlives
+// the client as long as handlers are under way.
 class UserCode {
  public:
   using Executor = std::function<void(std::function<void()>)>;
   UserCode(Executor executor, LogFunction log);
-  void post(Task task);         // through the executor, if there is one
+  void post(Task task);         // through the executor, if the program has set one
   void post_direct(Task task);  // on the client's own thread
-  // The same as post() for the outcome of a call that was made after close(): stop() does not wait
-  // for it. Paced: a handler that calls again on every error would keep a processor busy.
+  // Like post(), for the outcome of a call that was made after close(). stop() does not wait for
+  // it. After 100 calls each task is delayed by 1 s: a handler that calls again on every error
+  // would otherwise keep a processor busy.
   void post_after_close(Task task);
-  // How many calls of the program's code have not ended within `wait`.
+  // Returns how many calls of the program's code have not ended within `wait`.
   std::size_t stop(std::chrono::milliseconds wait) noexcept { return thread_.stop(wait); }
   bool on_thread() const noexcept { return thread_.on_thread(); }
   PendingGrants& grants() noexcept { return *grants_; }
@@ -47,19 +48,19 @@ class UserCode {
   CallbackThread thread_;
 };
 
-// Hands the outcome to a handler, exactly once.
+// AsyncSink: passes the outcome to a handler, exactly once.
 class AsyncSink final : public AttemptSink {
  public:
-  // granted: called on the strand with each lock that goes to the handler.
+  // granted: called on the strand after a granted lock was queued for the handler.
   AsyncSink(std::unique_ptr<HandlerBase> handler, std::shared_ptr<UserCode> user_code,
             std::function<void()> granted) noexcept
       : handler_(std::move(handler)),
         user_code_(std::move(user_code)),
         granted_(std::move(granted)) {}
   bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override;
-  // The client is closed: the same through UserCode::post_after_close().
+  // Like offer(), for a closed client: through UserCode::post_after_close().
   void offer_after_close(const Error& error);
-  // In a fork of the process there is no thread to call it on: here and now.
+  // Calls the handler at once, on this thread: a forked child has no thread of the client.
   void offer_here(const Error& error);
 
  private:
@@ -70,15 +71,16 @@ class AsyncSink final : public AttemptSink {
 
 class MutexImpl;
 
-// Behind AcquireAwaitable. Exactly one side may touch the coroutine's frame: the thread that
-// resumes it, or the thread that destroys it. `turn_` decides, under `guard_`:
+// CoAttempt: implements AcquireAwaitable. Only one of two threads may touch the coroutine's frame:
+// the thread that resumes it, or the thread that destroys it. `turn_` decides, under `guard_`:
 //   waiting -> resuming   finish() has won and calls resume(); only it may touch the frame
 //   waiting -> destroyed  abandon() has won; finish() never touches the frame
 //   resuming -> resumed   the resumed coroutine has taken the result
 // abandon() in `resuming` on another thread means that destroy() and resume() overlap. (On the
-// resuming thread it is an awaitable that wraps ours and has thrown before it took the result.)
-// Neither side can be held back any more: destroy() has changed the frame before a destructor of
-// ours runs, and resume() may already read it. So the program ends before the frame is freed.
+// resuming thread it means that an awaitable that wraps AcquireAwaitable has thrown before it took
+// the result.) Neither call can be stopped any more: destroy() has changed the frame before a
+// destructor of baton runs, and resume() may already read the frame. So abandon() ends the program
+// before the frame is freed.
 class CoAttempt : public std::enable_shared_from_this<CoAttempt> {
  public:
   CoAttempt(std::shared_ptr<MutexImpl> mutex, const AcquireOptions& options)

@@ -15,7 +15,7 @@
 namespace baton::internal {
 
 namespace {
-// Not std::thread::get_id(): stop() detaches the thread while others ask.
+// Not std::thread::get_id(): stop() detaches the thread while other threads call on_thread().
 thread_local const void* current_callback_thread = nullptr;
 }  // namespace
 
@@ -23,8 +23,8 @@ struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::Stat
   using Steady = std::chrono::steady_clock;
   explicit State(LogFunction l) : log(std::move(l)) {}
 
-  // Tasks come first, in order; then late tasks that are due. `stopping` ends the thread when there
-  // is neither.
+  // Runs tasks first, in order, then late tasks that are due. If `stopping` is set, the thread ends
+  // when no task and no late task is left.
   void loop() {
     current_callback_thread = this;
     std::unique_lock guard(mutex);
@@ -59,8 +59,8 @@ struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::Stat
     changed.notify_all();
   }
 
-  // The mutex is held. After stop() the thread may have ended: a handler must be called once all
-  // the same, and never inside this call.
+  // The mutex is held. After stop() the thread may have ended. Then a new thread is started: a
+  // handler must still be called once, and never inside this call.
   void wake() {
     changed.notify_all();
     if (!finished) return;
@@ -82,7 +82,7 @@ struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::Stat
     } catch (const std::exception& e) {
       log(LogLevel::error, std::string("a handler threw: ") + e.what());
     } catch (...) {
-      log(LogLevel::error, "a handler threw something that is no std::exception");
+      log(LogLevel::error, "a handler threw something that is not a std::exception");
     }
   }
 
@@ -91,8 +91,8 @@ struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::Stat
   std::condition_variable changed;
   std::deque<Task> tasks;
   std::multimap<Steady::time_point, Task> late;
-  bool running = false;       // one of `tasks`
-  bool running_late = false;  // one of `late`
+  bool running = false;       // a task of `tasks` is running
+  bool running_late = false;  // a task of `late` is running
   bool stopping = false;
   bool finished = false;
 };
@@ -127,7 +127,7 @@ std::size_t CallbackThread::stop(std::chrono::milliseconds wait) noexcept {
     s.stopping = true;
     s.changed.notify_all();
     if (!on_thread()) {
-      // Late tasks may follow each other without end: they are not waited for.
+      // Do not wait for late tasks: they may follow each other without end.
       s.changed.wait_for(guard, wait, [&s] {
         const bool drained = s.tasks.empty() && !s.running;
         return s.finished || (drained && (s.running_late || !s.late.empty()));

@@ -1,4 +1,5 @@
-// CallbackThread: where handlers of users run, in order, one at a time. Never the loop.
+// CallbackThread: runs handlers of users in order, one at a time, on a thread that is not the
+// loop's.
 #pragma once
 
 #include "common/base/log.h"
@@ -16,14 +17,14 @@ class CallbackThread {
   explicit CallbackThread(LogFunction log);
   ~CallbackThread();  // stop(0)
 
-  // Any thread. Tasks may throw: it is logged. After stop() it runs all the same.
+  // From any thread. A task may throw; the exception is logged. Tasks also run after stop().
   void post(Task task);
-  // The same for a task that stop() does not wait for, and not before `delay` is over.
+  // Like post(), but the task runs after `delay` at the earliest, and stop() does not wait for it.
   void post_late(Task task, std::chrono::milliseconds delay);
 
-  // No more tasks are awaited; those posted before still run, within `wait`. After that, and when
-  // called on the thread itself, it returns and the thread finishes alone. Returns how many posted
-  // tasks have not ended.
+  // Waits at most `wait` until the posted tasks have run. If they have not, or if it is called on
+  // the thread itself, it returns and the thread finishes them alone. Returns how many posted tasks
+  // have not ended.
   std::size_t stop(std::chrono::milliseconds wait) noexcept;
   bool on_thread() const noexcept;
 

@@ -1,4 +1,4 @@
-// The asynchronous calls of ClientImpl, and what is shared with the blocking ones.
+// The asynchronous calls of ClientImpl, and refused_call(), which the blocking calls use too.
 #include "common/client/async.h"
 #include "common/client/client_impl.h"
 
@@ -16,10 +16,11 @@ constexpr std::chrono::seconds kSlowHandlerLogEvery{10};
 std::optional<Error> refused_call(const LockName& name, const AcquireOptions& options) {
   if (options.timeout && options.timeout->count() < 0) {
     return Error(Errc::invalid_argument,
-                 "acquire \"" + name.text() + "\": the timeout is negative");
+                 "acquire \"" + name.text() + "\": the timeout is negative; use 0 or more");
   }
   if (options.stop.stop_requested()) {
-    return Error(Errc::cancelled, "acquire \"" + name.text() + "\": stop was requested before");
+    return Error(Errc::cancelled, "acquire \"" + name.text() +
+                                      "\": stop was already requested on AcquireOptions::stop");
   }
   return std::nullopt;
 }
@@ -53,7 +54,7 @@ void ClientImpl::cancel(const std::shared_ptr<Attempt>& attempt) noexcept {
   loop_.post([this, attempt] { engine_.give_up(attempt, Errc::cancelled); });
 }
 
-// On the strand: only the engine grants.
+// On the strand, because only the engine grants locks.
 void ClientImpl::watch_pending_grants() {
   if (pending_timer_ != TimerId::none) return;
   pending_timer_ = loop_.at(loop_.now() + kSlowHandler, [this] {
@@ -77,7 +78,7 @@ void ClientImpl::watch_pending_grants() {
 }
 
 void ClientImpl::coroutine_destroyed(const LockName& name) noexcept {
-  // With an executor of the program only the program knows where the coroutine resumes.
+  // With an executor, only the program knows on which thread the coroutine resumes.
   if (forked() || user_code_->has_executor() || user_code_->on_thread()) return;
   if (warned_of_destruction_.exchange(true, std::memory_order_relaxed)) return;
   try {
@@ -86,7 +87,7 @@ void ClientImpl::coroutine_destroyed(const LockName& name) noexcept {
              "\": the waiting coroutine was destroyed on a thread that is not the client's "
              "callback thread. Had it been resumed at that moment, the program would have ended. "
              "Request stop on AcquireOptions::stop and let the coroutine end (logged once)");
-  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, no line
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the log line
   }
 }
 

@@ -18,7 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A thread's number in this process, never used again (pthread_self and gettid are).
+// A number for this thread that is never reused in this process. pthread_self() and gettid() are
+// reused.
 std::uint64_t thread_serial() noexcept {
   static std::atomic<std::uint64_t> next{1};
   thread_local const std::uint64_t serial = next.fetch_add(1, std::memory_order_relaxed);
@@ -45,7 +46,7 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
                                                      std::shared_ptr<LogQueue> log,
                                                      std::uint64_t token_base) {
   const auto timeout = options.connect_timeout;
-  // In a fork nothing may be destroyed: mutexes may be locked, threads are gone. So it is leaked.
+  // A forked child must leak the client: mutexes may be locked, and the threads do not exist there.
   std::shared_ptr<ClientImpl> client(
       new ClientImpl(std::move(backend), std::move(options), std::move(log), token_base),
       [](ClientImpl* impl) {
@@ -62,8 +63,8 @@ Result<std::shared_ptr<ClientImpl>> ClientImpl::open(std::unique_ptr<Backend> ba
           [](Engine& engine, Answer<std::string> answer) { answer(engine.trouble()); });
       if (trouble && !trouble->empty()) text += ": " + *trouble;
     }
-    // A session that was being checked says goodbye if the time allows. It has no entries, and ends
-    // by its timeout at the latest.
+    // A session that was being checked is closed if there is time left. It has no entries, and ends
+    // with its timeout at the latest.
     const auto left = std::chrono::duration_cast<milliseconds>(until - BootClock::now());
     client->close_within(std::max(left, milliseconds(30)));
     if (opened.error().errc() != Errc::timeout) return opened.error();
@@ -86,7 +87,7 @@ ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
       loss_(
           loop_.clock(), log_,
           [this](std::shared_ptr<Hold> hold) {
-            // Kept by its deadline, on a thread of its own; the ticket goes from the loop.
+            // The loss thread has declared the loss; the loop withdraws the ticket.
             loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
           },
           loop_.may_oversleep() ? std::function<void()>([this] { loop_.nudge(); }) : nullptr),
@@ -101,8 +102,8 @@ bool ClientImpl::forked() const noexcept { return generation_ != fork_generation
 Error ClientImpl::gone_error(const std::string& what) const {
   if (forked()) {
     return {Errc::forked, what +
-                              ": this process is a fork of the one that opened the client; open "
-                              "a client of its own"};
+                              ": this process is a fork of the process that opened the client; "
+                              "open a new client in this process"};
   }
   return {Errc::closed, what + " on " + backend_->where() + ": the client is closed"};
 }
@@ -131,8 +132,8 @@ std::shared_ptr<Attempt> ClientImpl::make_attempt(const LockName& name,
                              [client = weak_from_this(), weak = std::weak_ptr<Attempt>(attempt)] {
                                const auto self = client.lock();
                                const auto cancelled = weak.lock();
-                               // post, never run: this may be inside the very callback that
-                               // give_up() destroys.
+                               // cancel() posts. It must not run give_up() here: give_up() destroys
+                               // this stop callback.
                                if (self && cancelled) self->cancel(cancelled);
                              });
   }
@@ -140,7 +141,7 @@ std::shared_ptr<Attempt> ClientImpl::make_attempt(const LockName& name,
 }
 
 void ClientImpl::start(const std::shared_ptr<Attempt>& attempt) {
-  // Dropped by a loop that has stopped in the meantime: the caller must hear of it all the same.
+  // A loop that has stopped drops the task. The destructor then answers the caller.
   struct Starter {
     Starter(Engine* e, std::shared_ptr<Attempt> a) : engine(e), attempt(std::move(a)) {}
     Starter(Starter&&) noexcept = default;
@@ -148,8 +149,8 @@ void ClientImpl::start(const std::shared_ptr<Attempt>& attempt) {
     ~Starter() {
       if (attempt == nullptr) return;
       if (const auto sink = std::exchange(attempt->sink, nullptr)) {
-        sink->offer(Error(Errc::closed, "acquire \"" + attempt->name.text() +
-                                            "\": the client was closed meanwhile"));
+        sink->offer(
+            Error(Errc::closed, "acquire \"" + attempt->name.text() + "\": the client was closed"));
       }
     }
     void operator()() { engine->start(std::exchange(attempt, nullptr)); }
@@ -176,20 +177,23 @@ Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& opt
     const auto mine = thread_hold(name);
     if (mine && mine->valid()) {
       return Error(Errc::would_deadlock, "acquire \"" + name.text() +
-                                             "\": this thread holds it by lock(), so a handle "
-                                             "without timeout would wait for ever");
+                                             "\": this thread holds it by lock(), so acquire() "
+                                             "without a timeout would wait without end; set a "
+                                             "timeout, or call unlock() first");
     }
   }
   auto sink = std::make_shared<BlockingSink>();
   const auto attempt = make_attempt(name, options, sink);
   start(attempt);
-  // The loop's own timer is the rule; this is the net below it, should the loop be stuck.
+  // Normally the timer of the loop ends the attempt. This wait ends 20 ms later, in case the loop
+  // is busy.
   auto outcome =
       sink->wait_until(saturating_add(attempt->deadline, milliseconds(20)), loop_.clock());
   if (!outcome) {
     loop_.post([this, attempt] { engine_.give_up(attempt, attempt->late); });
     return Error(attempt->late, "acquire \"" + name.text() + "\" on " + backend_->where() +
-                                    ": not in time; the client is busy");
+                                    ": timed out, and the client is busy; the entry of this "
+                                    "attempt, if there is one, is removed later");
   }
   if (!*outcome) return outcome->error();
   return LockMaker::make(std::move(**outcome));
@@ -238,7 +242,7 @@ bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> t
 }
 
 void ClientImpl::unlock_thread(const LockName& name) noexcept {
-  if (forked()) return;  // the hold is the parent's; the mutex may be locked for ever
+  if (forked()) return;  // the parent has the hold; the mutex may be locked permanently
   Lock released;
   bool held = false;
   {
@@ -253,13 +257,13 @@ void ClientImpl::unlock_thread(const LockName& name) noexcept {
     }
   }
   if (held) return;
-  // Queued: the program's log function must not run inside unlock().
+  // Through the queue: the program's log function must not run inside unlock().
   log_queue_->write(LogLevel::error, "unlock \"" + name.text() +
                                          "\": this thread does not hold it; call unlock() once for "
                                          "each lock(), on the same thread");
 }
 
-// ---- what Locks ask for
+// ---- requests of Lock objects
 
 void ClientImpl::hold_released(std::shared_ptr<Hold> hold) noexcept {
   if (forked() || closed()) return;
@@ -283,8 +287,7 @@ void ClientImpl::verify_and_wait(std::shared_ptr<Hold> hold, milliseconds timeou
   });
   if (!ours && hold->valid()) throw ours.error();
   if (!ours || !*ours || !hold->valid()) {
-    throw Error(Errc::lock_lost, what + " on " + backend_->where() +
-                                     ": the lock is no longer ours (" +
+    throw Error(Errc::lock_lost, what + " on " + backend_->where() + ": the lock was lost (" +
                                      hold->lost_reason().message() + ")");
   }
 }
@@ -295,7 +298,7 @@ SessionInfo ClientImpl::info() {
                        [](Engine& engine, Answer<SessionInfo> answer) { answer(engine.info()); });
   if (info) return std::move(info).value();
   const Errc why = info.error().errc();
-  if (why == Errc::closed || why == Errc::forked) return {};  // the state says it
+  if (why == Errc::closed || why == Errc::forked) return {};  // its state is closed
   if (why != Errc::timeout) throw info.error();
   throw Error(Errc::timeout, "session of " + backend_->where() +
                                  ": the client is busy and gave no answer within 1 s; ask again");
@@ -305,8 +308,8 @@ void ClientImpl::close_within(milliseconds goodbye) noexcept {
   if (forked()) return;
   const auto closing = closing_;
   if (closed_.exchange(true, std::memory_order_acq_rel)) {
-    // The first one is still at it, perhaps, and we may be the last who keeps it alive. On threads
-    // of ours it may be waiting for us.
+    // The first close() may still run, and this caller may own the last reference to the client, so
+    // wait for it. But not on threads of the client: the first close() may wait for them.
     if (user_code_->on_thread() || loss_.on_thread()) return;
     std::unique_lock guard(closing->mutex);
     closing->changed.wait_for(guard, milliseconds(4900), [&] { return closing->done; });
@@ -320,26 +323,26 @@ void ClientImpl::close_within(milliseconds goodbye) noexcept {
   };
   loop_.clock().remove_listener(this);
   auto bye = std::make_shared<Mailbox<Done>>();
-  // On the loop's thread: with thousands of waiters it is long, and callers may still be at work.
+  // On the loop's thread: with thousands of waiters it takes long, and other calls may still run.
   loop_.post(
       [this, bye] { engine_.close([bye](Result<Done> done) { bye->put(std::move(done)); }); });
-  // Real time also on a virtual clock, which nobody may move while we close.
+  // Wait in real time also on a virtual clock: the test may not move it during close().
   const auto patience =
       std::clamp(goodbye, milliseconds(0), milliseconds(loop_.clock().real() ? 3000 : 200));
   bye->wait_until(BootClock::now() + patience, real_clock());
   backend_->stop();
-  engine_.abandon();  // whatever the loop did not get to
+  engine_.abandon();  // ends attempts and holds that the loop did not reach
   const std::size_t running = user_code_->stop(left(milliseconds(4500)));
   metrics_->close();
   if (running > 0 && !user_code_->on_thread()) {
     log_(LogLevel::warning,
-         "close: a handler has not returned yet; it goes on, and " + std::to_string(running - 1) +
-             " queued calls of handlers run after it, without a valid lock. Keep what "
+         "close: a handler has not returned yet; it continues, and " + std::to_string(running - 1) +
+             " queued calls of handlers run after it, without a valid lock. Keep the objects that "
              "they use alive, and make handlers return within 5 s");
   }
   loss_.stop(left(milliseconds(4500)));
-  // Also when nothing is left of the time: the warnings above are written last, and the program may
-  // end right after this.
+  // Flush also when no time is left: the warnings above are written last, and the program may end
+  // right after close().
   log_queue_->flush(std::max(left(milliseconds(1000)), milliseconds(200)));
   const std::lock_guard guard(closing->mutex);
   closing->done = true;

@@ -1,5 +1,5 @@
-// ClientImpl: what stands behind Client: a backend, an engine on its loop, and the threads of
-// users' code. Bridges blocking and asynchronous calls to the strand.
+// ClientImpl: implements Client. It owns a backend, an engine on the backend's loop, and the
+// threads that run users' code. It passes blocking and asynchronous calls to the strand.
 #pragma once
 
 #include <baton/client.h>
@@ -24,11 +24,11 @@
 
 namespace baton::internal {
 
-// The caller's options, checked, with defaults filled in. Error(invalid_argument) before any I/O.
-// The log is left to the caller.
+// Checks the options and fills in defaults. Does no I/O. Error(invalid_argument) if they are wrong.
+// The caller sets the log.
 Result<BackendOptions> check_options(const ClientOptions& options);
 
-// An acquire with these options ends at once with this error; none: it may go on.
+// The error with which an acquire with these options ends at once; nullopt: the acquire is allowed.
 std::optional<Error> refused_call(const LockName& name, const AcquireOptions& options);
 
 class ClientImpl final : public HoldKeeper,
@@ -50,7 +50,8 @@ class ClientImpl final : public HoldKeeper,
   std::shared_ptr<Attempt> acquire_async(const LockName& name, const AcquireOptions& options,
                                          std::unique_ptr<HandlerBase> handler);
   void cancel(const std::shared_ptr<Attempt>& attempt) noexcept;
-  // A coroutine that waited for this lock was destroyed on this thread: warns if that was risky.
+  // Called when a coroutine that waits for this lock is destroyed on this thread. Logs a warning if
+  // another thread could have resumed it at the same time.
   void coroutine_destroyed(const LockName& name) noexcept;
 
   // std-style: the hold of the calling thread
@@ -58,8 +59,8 @@ class ClientImpl final : public HoldKeeper,
   void unlock_thread(const LockName& name) noexcept;
   std::shared_ptr<Hold> thread_hold(const LockName& name) const;  // null: none
 
-  // Asks the session on the strand and waits. Error(timeout) when it takes too long. brief: the
-  // question may be asked on this thread, or on that of another caller.
+  // Runs the question on the strand and waits for its answer. Error(timeout) if there is no answer
+  // within the timeout. brief: the question is short, so a calling thread may run it.
   template <class T, class F>
   Result<T> ask(const std::string& what, std::chrono::milliseconds timeout, F&& question,
                 bool brief = true);
@@ -73,7 +74,7 @@ class ClientImpl final : public HoldKeeper,
   Error gone_error(const std::string& what) const;
   std::string where() const { return backend_->where(); }
   void close() noexcept { close_within(std::chrono::seconds(3)); }
-  // The same; waits at most this long for the session's goodbye.
+  // Like close(), but waits at most `goodbye` for the end of the session, and never more than 3 s.
   void close_within(std::chrono::milliseconds goodbye) noexcept;
 
   void hold_released(std::shared_ptr<Hold> hold) noexcept override;
@@ -91,7 +92,7 @@ class ClientImpl final : public HoldKeeper,
   std::shared_ptr<Attempt> make_attempt(const LockName& name, const AcquireOptions& options,
                                         std::shared_ptr<AttemptSink> sink);
   void start(const std::shared_ptr<Attempt>& attempt);
-  // Warns of granted locks whose handlers do not start.
+  // Starts a timer that logs a warning about granted locks whose handlers do not start.
   void watch_pending_grants();
 
   std::weak_ptr<HoldKeeper> keeper() override { return weak_from_this(); }
@@ -99,7 +100,7 @@ class ClientImpl final : public HoldKeeper,
   void hold_lost(const std::shared_ptr<Hold>& hold) override { loss_.announce(hold); }
   void hold_released(const std::shared_ptr<Hold>& hold) override { loss_.unwatch(hold); }
   void metric(const MetricEvent& event, const LockName* lock) override;
-  // On virtual time: losses that are due are announced before the clock moves on.
+  // On virtual time: announces losses that are due before the clock moves further.
   Time next_due() override { return kNever; }
   void time_moved() override { loss_.settle(std::chrono::milliseconds(500)); }
 
@@ -118,7 +119,7 @@ class ClientImpl final : public HoldKeeper,
   Time pending_quiet_until_{};             // on the strand
   std::atomic<bool> closed_{false};
   std::atomic<bool> warned_of_destruction_{false};
-  struct Closing {  // outlives us: a second close() waits for the first
+  struct Closing {  // a second close() waits for the first; may outlive the client
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
@@ -129,7 +130,8 @@ class ClientImpl final : public HoldKeeper,
   std::map<ThreadKey, ThreadHold> threads_;
 };
 
-// Waits for one answer from the strand; several threads may hold it, the first answer counts.
+// Mailbox: waits for an answer from the strand. Several threads may put an answer; the first
+// counts.
 template <class T>
 class Mailbox {
  public:
@@ -139,14 +141,14 @@ class Mailbox {
     if (value) {
       value_.emplace(std::move(value));
     } else {
-      // A text of its own: copies of an exception share theirs, and count themselves where thread
-      // sanitizers cannot see it.
+      // Copy the text: copies of an exception share their text, with a reference count that the
+      // thread sanitizer cannot see.
       value_.emplace(Error(value.error().errc(), std::string(value.error().what())));
     }
     ready_.notify_all();
     return true;
   }
-  // Empty after `until`: whatever comes later is refused.
+  // Returns nullopt if there is no answer at `until`. Later answers are refused.
   std::optional<Result<T>> wait_until(Time until, const Clock& clock) {
     std::unique_lock guard(mutex_);
     if (until == kNever || !clock.real()) {
@@ -155,7 +157,7 @@ class Mailbox {
       while (!value_) {
         const Time now = clock.now();
         if (now >= until) break;
-        // In steps: steady_clock stands still during suspend, the boot clock does not.
+        // In steps, because wait_for() uses steady_clock, which stops during suspend.
         const auto step = std::min<Nanos>(until - now, std::chrono::seconds(1));
         ready_.wait_for(guard, step);
       }
@@ -175,13 +177,14 @@ template <class T, class F>
 Result<T> ClientImpl::ask(const std::string& what, std::chrono::milliseconds timeout, F&& question,
                           bool brief) {
   if (forked() || closed()) return gone_error(what);
-  // Dropped without an answer (the loop stopped): nobody waits in vain.
+  // Answers in its destructor if the question is dropped without an answer (the loop has stopped,
+  // or the session has ended). Otherwise the caller would wait until its timeout.
   struct Promise {
     Promise(const ClientImpl* c, std::shared_ptr<Mailbox<T>> b, std::string w)
         : client(c), box(std::move(b)), what(std::move(w)) {}
     Promise(const Promise&) = delete;
     Promise& operator=(const Promise&) = delete;
-    const ClientImpl* client;  // whoever asks keeps it
+    const ClientImpl* client;  // the caller of ask() keeps it alive
     std::shared_ptr<Mailbox<T>> box;
     std::string what;
     ~Promise() {

@@ -1,4 +1,5 @@
-// Attempts; engine_session.cpp has sessions, engine_holds.cpp the rest.
+// The attempts of the Engine, and its end. engine_session.cpp has the sessions, engine_holds.cpp
+// has holds, withdrawals and the backstop.
 #include "common/client/engine.h"
 
 #include "common/base/mutant.h"
@@ -41,7 +42,8 @@ bool Engine::lease_ok() const {
 }
 
 std::chrono::nanoseconds Engine::backoff(int failures) {
-  // 50 ms, doubling to 5 s, with jitter of a half: many clients must not come back in step.
+  // 50 ms, doubled up to 5 s, and then a random part between half and all of it: clients must not
+  // retry at the same moment.
   const auto base = std::min<std::int64_t>(50LL << std::min(failures, 7), 5000);
   std::uniform_int_distribution<std::int64_t> jitter(base * 500'000, base * 1'000'000);
   return Nanos(jitter(random_));
@@ -63,11 +65,11 @@ void Engine::start(const std::shared_ptr<Attempt>& attempt) {
 }
 
 void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
-  const char* what = why == Errc::timeout     ? "not in time"
+  const char* what = why == Errc::timeout     ? "timed out"
                      : why == Errc::cancelled ? "cancelled by the caller"
                      : why == Errc::closed    ? "the client was closed"
                                               : "the store could not be reached in time";
-  if (attempt->id == 0) {  // before start(): remember it
+  if (attempt->id == 0) {  // before start(), which then sees that the attempt is done
     attempt->machine.on_give_up(Error(why, what));
     if (const auto sink = std::exchange(attempt->sink, nullptr)) {
       sink->offer(describe(*attempt, {why, what}));
@@ -80,7 +82,7 @@ void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
 Error Engine::describe(const Attempt& attempt, const Error& error) const {
   std::string text =
       "acquire \"" + attempt.name.text() + "\" on " + backend_.where() + ": " + error.what();
-  // One attempt did not wait; there is no "after" to tell.
+  // An attempt with timeout 0 does not wait for the lock, so the text names no waiting time.
   if (attempt.started != Time{} && attempt.late == Errc::timeout) {
     text += " after " + seconds_text(loop_.now() - attempt.started);
   }
@@ -88,12 +90,15 @@ Error Engine::describe(const Attempt& attempt, const Error& error) const {
     text += " behind " + std::to_string(attempt.machine.ahead()) + " others";
   }
   if (session_ == nullptr && !trouble_.empty()) text += "; no session: " + trouble_;
-  if (!attempt.trouble.empty()) text += "; last trouble: " + attempt.trouble;
-  return {error.errc(), text + "; no entry of ours stays in the queue"};
+  if (!attempt.trouble.empty()) text += "; last error: " + attempt.trouble;
+  return {error.errc(),
+          text +
+              "; the entry of this attempt, if there is one, is removed when the store "
+              "can be reached, at the latest when the session ends"};
 }
 
 void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions) {
-  // Described now, while it is known how many stood ahead.
+  // Before clear_waiting(), which resets the rank: the text says how many tickets were ahead.
   if (actions.fail) actions.fail = describe(*attempt, *actions.fail);
   if (actions.withdraw) {
     clear_waiting(attempt);
@@ -133,7 +138,7 @@ void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join) {
   by_nonce_[nonce] = attempt;
   auto answer = [this, attempt, request, join](Result<Standing> standing) {
     if (attempt->request != request || session_ == nullptr) return;
-    // From here on the token is the one that users see.
+    // From here on the token includes the token base, as users see it.
     const auto token = add_token_base(token_base_, standing ? standing->token : 0);
     if (standing && token) standing->token = *token;
     if (standing && !token) standing = token.error();
@@ -205,7 +210,7 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
   const std::shared_ptr<Hold> hold = outcome ? *outcome : nullptr;
   const auto sink = std::exchange(attempt->sink, nullptr);
   if (sink == nullptr || sink->offer(std::move(outcome)) || hold == nullptr) return;
-  // Granted to somebody who has left in the meantime.
+  // The caller no longer waits: release the lock.
   if (hold->become_released()) drop(hold, nullptr);
 }
 
@@ -251,7 +256,7 @@ void Engine::abandon() noexcept {
   for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
     if (hold->become_lost(Errc::closed)) host_.hold_lost(hold);
   }
-  jobs_.clear();  // whoever waits for one is told by its promise
+  jobs_.clear();  // destroying the answers tells their callers: ClientImpl::ask() has a Promise
   askers_.clear();
   newcomer_.reset();
   session_.reset();

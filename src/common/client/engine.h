@@ -1,5 +1,6 @@
-// Engine: all of a client's acquisitions, holds and withdrawals over one Session at a time. Lives
-// on the strand of one Loop; knows no threads. The simulator drives it as it is.
+// Engine: runs all acquisitions, holds and withdrawals of a client, over a single Session at a
+// time. It lives on the strand of the client's Loop and knows no threads. The simulator runs the
+// same Engine.
 #pragma once
 
 #include <baton/options.h>
@@ -24,15 +25,16 @@
 
 namespace baton::internal {
 
-// Where the outcome of an attempt goes. Called once, on the strand.
+// Receives the outcome of an attempt. Called once, on the strand. If the attempt is refused, or the
+// loop has stopped, another thread calls it.
 class AttemptSink {
  public:
   virtual ~AttemptSink() = default;
-  // False: whoever asked has gone; a hold is given back then.
+  // False: the caller no longer waits. The engine then releases the hold.
   virtual bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept = 0;
 };
 
-// One acquire, from the call to its outcome.
+// An acquisition, from the call to its outcome.
 struct Attempt {
   Attempt(LockName lock, bool once, std::shared_ptr<AttemptSink> to)
       : name(std::move(lock)), machine(once), sink(std::move(to)) {}
@@ -42,12 +44,12 @@ struct Attempt {
   std::shared_ptr<AttemptSink> sink;
   Time started{};
   Time deadline = kNever;
-  Errc late = Errc::timeout;  // what it is called when the deadline passes
+  Errc late = Errc::timeout;  // the error when the deadline passes
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
 
-  // Of the engine alone.
+  // Used only by the engine.
   std::uint64_t id = 0;
-  std::uint64_t request = 0;  // answers to earlier requests are void
+  std::uint64_t request = 0;  // answers to earlier requests are ignored
   std::uint64_t rank = 0;     // key in the group of waiters; 0: not waiting
   int failures = 0;
   std::string trouble;  // the last transient error, for the message
@@ -56,72 +58,73 @@ struct Attempt {
   WatchId predecessor_watch = WatchId::none;
 };
 
-// What the engine needs of whoever runs it. Called on the strand.
+// What the engine needs from its owner (the client or the simulator). Called on the strand.
 class EngineHost {
  public:
   virtual ~EngineHost() = default;
   virtual std::weak_ptr<HoldKeeper> keeper() = 0;
   virtual void hold_granted(const std::shared_ptr<Hold>& hold) = 0;
-  virtual void hold_lost(const std::shared_ptr<Hold>& hold) = 0;      // tell the user
-  virtual void hold_released(const std::shared_ptr<Hold>& hold) = 0;  // stop watching it
+  virtual void hold_lost(const std::shared_ptr<Hold>& hold) = 0;      // announce the loss
+  virtual void hold_released(const std::shared_ptr<Hold>& hold) = 0;  // stop watching its deadline
   virtual void metric(const MetricEvent& event, const LockName* lock) = 0;
 };
 
 class Engine final : public SessionListener {
  public:
-  // token_base: what the store must record, and what is added to its tokens.
+  // token_base: the base that the store must record, and that is added to every token.
   Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
          std::uint64_t token_base = 0);
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Opens the first session; answers when it is there, or with the first permanent error. Goes on
-  // trying until close().
+  // Opens the first session. Answers when the session is open, or with the first permanent error.
+  // Retries after transient errors until close().
   void open(Answer<Done> answer);
 
   void start(const std::shared_ptr<Attempt>& attempt);
   void give_up(const std::shared_ptr<Attempt>& attempt, Errc why);
 
-  // The hold has become released, or lost elsewhere: its ticket goes. The answer is optional.
+  // Withdraws the ticket of a hold that was released, or declared lost outside of the engine. The
+  // answer is optional.
   void drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer);
   void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer);
 
   // The session, or null while there is none.
   Session* session() const noexcept { return session_.get(); }
-  // Answers with the session: at once, or when there is one again. With an error if there is none
-  // by then, if none can be had, or if we close.
+  // Answers with the session, at once or when a new session is open. Answers with an error if there
+  // is no session at the time `until`, if opening fails with a permanent error, or on close().
   void with_session(Time until, Answer<Session*> answer);
   SessionInfo info() const;
   const std::string& trouble() const noexcept { return trouble_; }
 
-  // Everybody waiting fails with closed, every hold is lost, the session says goodbye.
+  // Ends every attempt with Errc::closed, declares every hold lost, and closes the session.
   void close(Answer<Done> answer);
-  // The same without a loop, which has stopped: nobody is left waiting or believing.
+  // The same when the loop has stopped: ends the attempts and holds that close() did not reach.
   void abandon() noexcept;
 
-  // For tests: nothing is under way or held.
+  // For tests: there is no attempt, no hold and no withdrawal.
   bool idle() const noexcept { return attempts_.empty() && holds_.empty() && jobs_.empty(); }
 
   void session_ended(std::error_code reason, const std::string& detail) override;
   void session_resumed() override;
 
  private:
-  struct Job {  // a withdrawal that is retried until the ticket is gone or the session over
+  struct Job {  // a withdrawal that is retried until the ticket is gone or the session has ended
     LockName name;
     std::vector<Answer<Done>> answers;
     int failures = 0;
     TimerId timer = TimerId::none;
     bool reported = false;
   };
-  struct Group {  // all of ours on one lock
+  struct Group {  // this client's waiters and holds on a lock
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Attempt>> waiting;
     std::vector<Nonce> holds;
     TimerId backstop = TimerId::none;
     bool empty() const { return waiting.empty() && holds.empty(); }
   };
 
-  struct Asker {  // who waits for the next session
+  struct Asker {  // a call of with_session() that waits for the next session
     Answer<Session*> answer;
     TimerId timer = TimerId::none;
   };
@@ -150,7 +153,7 @@ class Engine final : public SessionListener {
   // engine_holds.cpp: holds, own tickets, withdrawals, the backstop
   void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer);
   void run_job(Nonce nonce);
-  void retry_jobs();  // those that wait to be retried, now
+  void retry_jobs();  // retries now all jobs that wait for a retry
   void finish_job(Nonce nonce, const Result<Done>& result);
   void watch_own(const LockName& name, const Ticket& ticket, bool soon = false);
   void unwatch_own(Nonce nonce);
@@ -171,11 +174,11 @@ class Engine final : public SessionListener {
   std::minstd_rand random_;
   const std::uint64_t token_base_;
 
-  std::unique_ptr<Session> newcomer_;  // open, and its token base is not checked yet, or refused
-  std::uint64_t newcomers_ = 0;        // counts them: answers of an earlier one are void
-  bool dismissed_ = false;             // the newcomer was refused, and says goodbye
+  std::unique_ptr<Session> newcomer_;  // open; its token base is not checked yet, or was refused
+  std::uint64_t newcomers_ = 0;        // counts newcomers: answers of earlier ones are ignored
+  bool dismissed_ = false;             // the newcomer is being closed
   std::unique_ptr<Session> session_;
-  std::uint64_t epoch_ = 0;  // counts sessions: answers of an earlier one are void
+  std::uint64_t epoch_ = 0;  // changes with the session: answers of earlier sessions are ignored
   Answer<Done> opened_;
   std::map<std::uint64_t, Asker> askers_;
   std::uint64_t next_asker_ = 1;
@@ -184,7 +187,7 @@ class Engine final : public SessionListener {
   std::string trouble_;
   bool closing_ = false;
   Answer<Done> closed_;
-  std::shared_ptr<bool> alive_;  // deferred tasks check it
+  std::shared_ptr<bool> alive_;  // false after destruction; answers of the backend check it
 
   std::uint64_t next_nonce_ = 1;
   std::uint64_t next_attempt_ = 1;

@@ -1,4 +1,5 @@
-// Holds, own tickets, withdrawals and the backstop; engine.cpp has sessions and attempts.
+// The holds, own tickets, withdrawals and the backstop of the Engine. engine.cpp has the attempts,
+// engine_session.cpp has the sessions.
 #include "common/client/engine.h"
 
 #include "common/base/mutant.h"
@@ -13,7 +14,7 @@ namespace baton::internal {
 
 void Engine::drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
   if (!holds_.contains(hold->nonce())) {
-    // The session is over, or the loss was noticed here first: a withdrawal is under way, if any.
+    // The session has ended, or lose() came first: a withdrawal may be under way already.
     if (!answer) return;
     if (const auto job = jobs_.find(hold->nonce()); job != jobs_.end()) {
       job->second.answers.push_back(std::move(answer));
@@ -63,7 +64,7 @@ void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   } else {
     host_.hold_released(hold);
   }
-  // Whatever is left of the entry goes as soon as the store can be reached.
+  // The ticket may still exist: remove it as soon as the store can be reached.
   if (session_ != nullptr && !closing_ && !mutant(Mutant::lost_ticket_stays)) {
     withdraw(hold->name(), hold->nonce(), nullptr);
   }
@@ -77,9 +78,9 @@ void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
   }
   session_->look(hold->name(), hold->nonce(),
                  [this, hold, epoch = epoch_](Result<Standing> standing) {
-                   if (epoch != epoch_ || !standing) return;  // no news: the lease decides
-                   // Only the loss of its own ticket ends a hold. A ticket ahead is one that has
-                   // gone, shown by a server that is behind.
+                   if (epoch != epoch_ || !standing) return;  // nothing is known: the lease decides
+                   // Only the loss of its own ticket ends a hold. A ticket ahead has gone already;
+                   // a server that lags behind may still show it.
                    if (judge(standing->view, hold->nonce()).verdict == Verdict::missing) {
                      lose(hold, Errc::evicted);
                      return;
@@ -141,7 +142,8 @@ void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
   unwatch_own(nonce);
   if (session_ == nullptr) {
     if (answer)
-      answer(Error(Errc::session_expired, "there is no session: nothing to withdraw from"));
+      answer(Error(Errc::session_expired,
+                   "there is no session; the store removes the entry with the old session"));
     return;
   }
   auto& job = jobs_.try_emplace(nonce, Job{name, {}, 0, TimerId::none, false}).first->second;
@@ -173,8 +175,8 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
   if (found == jobs_.end()) return;
   Job& job = found->second;
   if (!result && !closing_ && !mutant(Mutant::no_release_retry)) {
-    // Retried until the ticket is gone or the session over, whatever the error: a ticket that stays
-    // would stop everybody behind it.
+    // Retry after any error until the ticket is gone or the session has ended: a ticket that stays
+    // would block all tickets behind it.
     job.timer = loop_.at(loop_.now() + backoff(job.failures++), [this, nonce] {
       if (const auto late = jobs_.find(nonce); late != jobs_.end()) {
         late->second.timer = TimerId::none;
@@ -184,7 +186,7 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
     if (transient(result.error())) return;
     if (!std::exchange(job.reported, true)) {
       log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
-                                backend_.where() + ", trying on: " + result.error().what());
+                                backend_.where() + ", retrying: " + result.error().what());
     }
     for (auto& answer : std::exchange(job.answers, {})) answer(result);
     return;
@@ -194,14 +196,15 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
   jobs_.erase(found);
   for (auto& answer : answers) {
     if (result && !result->found) {
-      answer(Error(Errc::lock_lost, "release \"" + name + "\": its entry had been removed before"));
+      answer(Error(Errc::lock_lost, "release \"" + name + "\": the entry was already removed"));
     } else {
       answer(result);
     }
   }
 }
 
-// ---- the backstop: watches are hints; the first of ours in each queue looks from time to time
+// ---- the backstop: a watch may miss events, so the first waiter of this client in each queue, and
+// ---- all its holds, look from time to time
 
 void Engine::set_waiting(const std::shared_ptr<Attempt>& attempt, std::uint64_t rank) {
   clear_waiting(attempt);
@@ -241,7 +244,7 @@ void Engine::run_backstop(const LockName& name) {
   if (group == groups_.end()) return;
   group->second.backstop = TimerId::none;
   if (session_ == nullptr || mutant(Mutant::no_backstop)) return;
-  // The first waiter is enough: the others stand behind a ticket of ours, or behind it.
+  // The first waiter is enough: all other waiters of this client are behind it.
   if (!group->second.waiting.empty()) {
     const auto first = group->second.waiting.begin()->second;
     watch_own(name, first->machine.own());

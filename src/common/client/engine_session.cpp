@@ -1,4 +1,5 @@
-// Sessions: opening, checking, the end; engine.cpp has the attempts.
+// The sessions of the Engine: how they are opened and checked, and how they end. engine.cpp has the
+// attempts.
 #include "common/client/engine.h"
 
 #include "common/seam/token_base.h"
@@ -15,7 +16,7 @@ void Engine::open(Answer<Done> answer) {
 void Engine::try_open() {
   open_timer_ = TimerId::none;
   if (closing_) return;
-  drop_newcomer();  // one session at a time, whatever became of its goodbye
+  drop_newcomer();  // a single session at a time, also if the newcomer is still being closed
   backend_.open(*this, [this, alive = alive_](Result<std::unique_ptr<Session>> session) {
     if (!*alive || closing_) return;
     if (session) {
@@ -26,7 +27,7 @@ void Engine::try_open() {
   });
 }
 
-// Every session is checked: the store may have been wiped, or changed, since the last one.
+// Checks every session: the store may have been wiped or replaced since the last session.
 void Engine::check_token_base(std::unique_ptr<Session> session) {
   newcomer_ = std::move(session);
   newcomer_->settle_token_base(
@@ -43,7 +44,7 @@ void Engine::check_token_base(std::unique_ptr<Session> session) {
       });
 }
 
-// Says goodbye, so that the store does not keep a session that takes no part until it times out.
+// Closes the refused session. Otherwise the store would keep it until it times out.
 void Engine::dismiss_newcomer() {
   dismissed_ = true;
   newcomer_->close([this, alive = alive_, number = newcomers_](Result<Done> result) {
@@ -68,7 +69,7 @@ void Engine::newcomer_ended(const std::string& detail) {
   if (closed_) {
     std::exchange(closed_, nullptr)(Done{});
   } else if (!dismissed) {
-    open_failed({Errc::connection_failed, "the session ended as it began: " + detail});
+    open_failed({Errc::connection_failed, "the session ended right after it opened: " + detail});
   }
 }
 
@@ -79,7 +80,7 @@ void Engine::session_opened(std::unique_ptr<Session> session) {
   trouble_.clear();
   host_.metric({MetricEvent::Kind::session_started, {}, 0, {}}, nullptr);
   if (opened_) std::exchange(opened_, nullptr)(Done{});
-  const auto attempts = attempts_;  // carrying out may change the map
+  const auto attempts = attempts_;  // a copy, because carry_out() may change the map
   for (const auto& [id, attempt] : attempts) {
     if (session_ == nullptr) return;
     carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
@@ -107,7 +108,8 @@ void Engine::with_session(Time until, Answer<Session*> answer) {
 }
 
 void Engine::answer_askers(const Error* error) {
-  // One after the other: an answer may end the session, and then the rest waits for the next.
+  // Check the session before each answer: an answer may end the session, and the remaining askers
+  // then wait for the next session.
   while (!askers_.empty() && (error != nullptr || session_ != nullptr)) {
     auto asker = askers_.extract(askers_.begin());
     loop_.cancel(asker.mapped().timer);
@@ -123,7 +125,7 @@ void Engine::open_failed(const Error& error) {
       std::exchange(opened_, nullptr)(error);
       return;
     }
-    // A permanent error ends all present waits; a later call tries again.
+    // A permanent error ends all current attempts. The client still retries, for later calls.
     log_(LogLevel::error, std::string("cannot open a new session: ") + error.what());
     const auto attempts = attempts_;
     for (const auto& [id, attempt] : attempts) {
@@ -131,7 +133,7 @@ void Engine::open_failed(const Error& error) {
     }
     answer_askers(&error);
   } else if (open_failures_ == 0) {
-    log_(LogLevel::warning, std::string("cannot reach the store, trying on: ") + error.what());
+    log_(LogLevel::warning, std::string("cannot reach the store, retrying: ") + error.what());
   }
   open_timer_ = loop_.at(loop_.now() + backoff(open_failures_++), [this] { try_open(); });
 }
@@ -156,7 +158,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
 
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) lose(hold, why);
-  // The store forgets our tickets with the session: no answer can confirm it any more.
+  // The store removes the tickets with the session, and no answer can confirm that any more.
   auto jobs = std::exchange(jobs_, {});
   for (auto& [nonce, job] : jobs) {
     loop_.cancel(job.timer);

@@ -1,11 +1,11 @@
-// HandlerScope: marks this thread while it runs a handler of the program, or resumes a coroutine.
+// HandlerScope: marks this thread while it runs a handler of the program or resumes a coroutine.
 #pragma once
 
 namespace baton::internal {
 
-// A hold taken by lock() belongs to its thread. Handlers and coroutines share threads: inside one,
-// lock() would re-enter the hold of another one, and both would be inside. The mark is not bound to
-// a client: handlers of all clients may share one executor.
+// A hold taken by lock() belongs to its thread, but handlers and coroutines share threads. Inside a
+// handler, lock() would re-enter the hold of another handler, and both would hold the lock. The
+// mark is not bound to a client, because handlers of all clients may share an executor.
 class HandlerScope {
  public:
   HandlerScope() noexcept { ++depth(); }
@@ -17,8 +17,9 @@ class HandlerScope {
   static bool inside() noexcept { return depth() > 0; }
 
  private:
-  // Of this thread. A fork made inside a handler begins at 0: its thread is a program of its own.
-  static int& depth() noexcept;  // in async.cpp, once in the program
+  // The depth of this thread. In a child that was forked inside a handler it starts at 0: there the
+  // thread belongs to the child's own program.
+  static int& depth() noexcept;  // defined in async.cpp, once for the program
 };
 
 }  // namespace baton::internal

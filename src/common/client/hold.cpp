@@ -24,8 +24,8 @@ Errc Hold::due_loss() const noexcept {
     due = parts_.lease->reason();
   }
   if (due != Errc{}) {
-    // Sticky: whoever was told "not valid" must never be told otherwise, even if a renewal that was
-    // under way extends the lease in the next microsecond.
+    // The first loss stays: after valid() has returned false it must never return true, even if a
+    // renewal that was under way extends the lease a microsecond later.
     int none = 0;
     seen_invalid_.compare_exchange_strong(none, static_cast<int>(due), std::memory_order_acq_rel);
   }
@@ -75,7 +75,8 @@ std::error_code Hold::lost_reason() const noexcept {
 
 bool Hold::become_lost(Errc reason) noexcept {
   int none = 0;
-  // First the reason: whoever sees "lost" must find it. The first reason stays.
+  // Set the reason before the state: a thread that reads "lost" must find the reason. The first
+  // reason stays.
   reason_.compare_exchange_strong(none, static_cast<int>(reason), std::memory_order_acq_rel);
   int held = kHeld;
   return state_.compare_exchange_strong(held, kLost, std::memory_order_acq_rel);

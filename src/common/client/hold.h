@@ -1,5 +1,5 @@
-// Hold: the state behind a Lock. Read by any thread without locks; changed once, to lost or to
-// released.
+// Hold: the state behind a Lock. Any thread reads it without a mutex. It changes once, to lost or
+// to released.
 #pragma once
 
 #include <baton/lock.h>
@@ -20,15 +20,15 @@ namespace baton::internal {
 
 class Hold;
 
-// Who carries out what a Lock asks for. Implemented by the client; may be gone.
+// Does what a Lock requests. Implemented by the client, which may be destroyed before the Lock.
 class HoldKeeper {
  public:
   virtual ~HoldKeeper() = default;
   // The hold was released by its owner: withdraw its ticket. Never waits, never throws.
   virtual void hold_released(std::shared_ptr<Hold> hold) noexcept = 0;
-  // The same, and waits for the store's word. Throws Error.
+  // Like hold_released(), but waits until the store has confirmed. Throws Error.
   virtual void release_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) = 0;
-  // Asks the store. Throws Error.
+  // Asks the store whether the lock is still held. Throws Error if not, or if there is no answer.
   virtual void verify_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) = 0;
 };
 
@@ -53,8 +53,8 @@ class Hold {
   const LeaseView& lease() const noexcept { return *parts_.lease; }
   std::shared_ptr<HoldKeeper> keeper() const noexcept { return parts_.keeper.lock(); }
 
-  // The user's view. noexcept, no locks; a false "valid" is remembered, so that a lease which comes
-  // back a moment later cannot revive it.
+  // What the user sees. Lock-free. Once the hold was seen as invalid it stays invalid, so that a
+  // lease that is extended a moment later cannot revive it.
   bool valid() const noexcept;
   std::chrono::milliseconds valid_for() const noexcept;
   LockState state() const noexcept;
@@ -62,14 +62,16 @@ class Hold {
   std::stop_token lost_token() const noexcept { return stop_.get_token(); }
   bool forked() const noexcept;
 
-  // One of these wins, once. True for the caller that changed it.
+  // Only the first of these calls changes the state. It returns true, all others return false.
   bool become_lost(Errc reason) noexcept;
   bool become_released() noexcept;
   bool is_held() const noexcept { return state_.load(std::memory_order_acquire) == kHeld; }
-  // The reason if it should be lost by now (evicted, lease over), before anybody declared it so.
+  // The reason why the hold must be declared lost (evicted, lease ended), also before
+  // become_lost().
   Errc due_loss() const noexcept;  // Errc{} if none
 
-  // Tells the user. Runs user code: on the loss thread only.
+  // Requests stop on lost_token(). Runs stop callbacks of the program, so call it only on the loss
+  // thread.
   void announce_loss() noexcept { stop_.request_stop(); }
 
  private:
@@ -81,11 +83,11 @@ class Hold {
   const std::uint64_t generation_;
   std::atomic<int> state_{kHeld};
   std::atomic<int> reason_{0};
-  mutable std::atomic<int> seen_invalid_{0};  // the Errc that valid() saw first
+  mutable std::atomic<int> seen_invalid_{0};  // the first Errc of due_loss()
   std::stop_source stop_;
 };
 
-// Makes Locks of Holds; the door to Lock's private constructor.
+// Makes Locks from Holds, through the private constructor of Lock.
 class LockMaker {
  public:
   static Lock make(std::shared_ptr<Hold> hold) noexcept { return Lock(std::move(hold)); }

@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds kRetrySpawn{100};
 constexpr std::chrono::seconds kLogEvery{10};
 constexpr std::chrono::milliseconds kNudgeEvery{500};
 
-// Set on the threads of every LossThread: stop() there must not wait for itself.
+// Set on the threads of every LossThread: stop() on such a thread must not wait for that thread.
 thread_local const void* current_loss_thread = nullptr;
 
 UniqueFd loss_fd(int fd, const char* what) {
@@ -46,7 +46,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
         nudge(std::move(n)),
         real(c.real()),
         wake(loss_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-        // Not a condition variable: those sleep on a clock that stops during suspend.
+        // Not a condition variable: it sleeps on a clock that stops during suspend.
         timer(loss_fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
                       "timerfd_create")) {}
 
@@ -69,7 +69,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     }
   }
 
-  // Collects holds whose time is over, and says when to look again. The mutex is held.
+  // Declares holds lost that are due, and returns the next deadline. The mutex is held.
   Time collect_due() {
     Time next = kNever;
     for (auto it = watched.begin(); it != watched.end();) {
@@ -106,7 +106,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     }
   }
 
-  // Says that this many stop callbacks block. The mutex is held.
+  // Logs, at most every 10 s, that announcements have to wait. The mutex is held.
   void log_limit(const std::string& why) {
     const Time now = BootClock::now();
     if (now < quiet_until) return;
@@ -114,12 +114,12 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     log(LogLevel::error,
         "cannot announce " + std::to_string(queue.size()) +
             " lost locks to stop callbacks of lost_token(): " + why + "; " + std::to_string(busy) +
-            " stop callbacks have not returned. valid() answers correctly; make the "
+            " stop callbacks have not returned. valid() still returns the right answer; make the "
             "callbacks return");
   }
 
-  // Whether this thread may run stop callbacks of the program: another thread must be there to
-  // watch deadlines meanwhile. The mutex is held.
+  // Whether this thread may run stop callbacks of the program. Meanwhile another thread must watch
+  // deadlines, so it starts a thread if necessary. The mutex is held.
   bool may_announce() {
     if (idle > 1 || (stopping && queue.size() == 1)) return true;
     if (busy >= kMostAnnouncements) {
@@ -137,7 +137,7 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     return busy == 0;
   }
 
-  // on_lost and nudge: ours and short. Whatever they wait for never waits for a stop callback.
+  // Calls on_lost and nudge. They are code of baton and short, and never wait for a stop callback.
   void call_ours(std::unique_lock<std::mutex>& guard, bool woken) {
     const auto holds = std::exchange(declared, {});
     if (stopping || (holds.empty() && !(woken && nudge))) return;
@@ -161,14 +161,14 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
       const Time next = collect_due();
       if (!declared.empty() || woken) {
         call_ours(guard, std::exchange(woken, false));
-        continue;  // the mutex was free: look again
+        continue;  // the mutex was released: check everything again
       }
       if (!queue.empty() && may_announce()) {
         announce_one(guard);
         continue;
       }
       if (queue.empty()) {
-        changed.notify_all();  // settled
+        changed.notify_all();  // for settle()
         if (stopping) break;
       }
       if (idle > 1) break;
@@ -200,21 +200,21 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   LogFunction log;
   std::function<void(std::shared_ptr<Hold>)> on_lost;
   const std::function<void()> nudge;
-  const bool real;  // not the clock itself: a thread that lingers must not touch it
+  const bool real;  // not the clock itself: a thread that outlives the client must not touch it
   UniqueFd wake;
   UniqueFd timer;
 
   std::mutex mutex;
   std::condition_variable changed;
   std::unordered_set<std::shared_ptr<Hold>> watched;
-  std::vector<std::shared_ptr<Hold>> declared;  // lost by our word: on_lost is still to be called
-  std::deque<std::shared_ptr<Hold>> queue;      // lost: the program is still to be told
+  std::vector<std::shared_ptr<Hold>> declared;  // declared lost here; on_lost is not called yet
+  std::deque<std::shared_ptr<Hold>> queue;      // lost; the loss is not announced yet
   int threads = 0;
   int idle = 0;     // threads not inside a stop callback
-  int busy = 0;     // threads inside one
-  int telling = 0;  // threads inside on_lost or nudge, which are ours and short
+  int busy = 0;     // threads inside a stop callback
+  int telling = 0;  // threads inside on_lost or nudge
   bool stopping = false;
-  Time quiet_until{};  // no second line about the limit before
+  Time quiet_until{};  // no second log line about the limit before this time
 };
 
 LossThread::LossThread(const Clock& clock, LogFunction log,
@@ -249,7 +249,8 @@ void LossThread::announce(std::shared_ptr<Hold> hold) {
   try {
     state_->spawn();  // after stop(): losses are still announced
   } catch (const std::exception& e) {
-    state_->log(LogLevel::error, std::string("cannot start a thread for losses: ") + e.what());
+    state_->log(LogLevel::error,
+                std::string("cannot start a thread that announces lost locks: ") + e.what());
   }
 }
 
@@ -275,7 +276,7 @@ void LossThread::stop(std::chrono::milliseconds wait) noexcept {
   s.watched.clear();
   s.declared.clear();
   s.ring();
-  // Whatever happens, nobody calls on_lost or nudge after this: their target may be gone then.
+  // No thread calls on_lost or nudge after this wait: the client that they use may be destroyed.
   s.changed.wait(guard, [&s] { return s.telling == 0; });
   if (current_loss_thread == &s) return;
   s.changed.wait_for(guard, wait, [&s] { return s.threads == 0; });

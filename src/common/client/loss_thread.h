@@ -1,5 +1,5 @@
-// LossThread: watches the deadlines of holds and tells users of losses. Does no I/O and shares no
-// lock with anybody who does.
+// LossThread: watches the deadlines of holds and announces losses to the program. It does no I/O
+// and shares no mutex with threads that do I/O.
 #pragma once
 
 #include "common/base/clock.h"
@@ -12,16 +12,17 @@
 
 namespace baton::internal {
 
-// One thread waits. Before it announces a loss, which runs stop callbacks of the program, it starts
-// another thread that waits in its place: a callback that blocks delays no other announcement. At
-// most 256 callbacks may block at the same time; then the remaining announcements wait until one
-// returns, and the log says so. One more thread never runs stop callbacks: deadlines, withdrawals
-// of lost tickets and nudges do not depend on this limit.
+// A single thread waits. To announce a loss it runs stop callbacks of the program. Before that it
+// starts another thread that waits instead, so a callback that blocks delays no other announcement.
+// At most 256 callbacks may block at the same time. Then the remaining announcements wait until a
+// callback returns, and the log says so. The thread that waits runs no stop callbacks at this
+// limit, so deadlines, withdrawals of lost tickets and nudges do not depend on the limit.
 class LossThread {
  public:
-  // on_lost: called (any of its threads) for each hold it declared lost itself, before or while the
+  // on_lost: called for each hold that the LossThread itself declares lost, before or while the
   // loss is announced. Must be short.
-  // nudge: called (any of its threads) twice a second and whenever one wakes; none: not needed.
+  // nudge: called twice a second, and whenever a thread wakes. May be empty.
+  // Both are called on any thread of the LossThread.
   LossThread(const Clock& clock, LogFunction log,
              std::function<void(std::shared_ptr<Hold>)> on_lost,
              std::function<void()> nudge = nullptr);
@@ -29,14 +30,16 @@ class LossThread {
 
   void watch(std::shared_ptr<Hold> hold);  // until it is lost or unwatched
   void unwatch(const std::shared_ptr<Hold>& hold);
-  void announce(std::shared_ptr<Hold> hold);  // it was declared lost elsewhere: tell the user
+  void announce(std::shared_ptr<Hold> hold);  // for a hold that the engine has declared lost
   void poke() noexcept;                       // virtual time has moved
-  // Waits until everything due is announced, or `wait` is over. Not on its own threads.
+  // Waits at most `wait` until all losses that are due are announced. On its own threads it returns
+  // false at once.
   bool settle(std::chrono::milliseconds wait) noexcept;
 
   bool on_thread() const noexcept;
 
-  // Announces what is queued, within `wait`, then ends. On its own thread: returns at once.
+  // Ends the threads after they have announced the queued losses. Waits for them at most `wait`, on
+  // its own threads not at all.
   void stop(std::chrono::milliseconds wait) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// MetricsQueue: the way of metric events to the program.
+// MetricsQueue: delivers metric events to the program.
 #pragma once
 
 #include <baton/options.h>
@@ -17,9 +17,9 @@
 
 namespace baton::internal {
 
-// Events wait for the client's callback thread. At most kMost of them: when the thread stands still
-// (a slow handler, a slow metrics function), new events are dropped and counted, and the log says
-// so. Outlives the client as long as events wait.
+// At most kMost events wait for the client's callback thread. When the thread is blocked (by a slow
+// handler or a slow metrics function), new events are dropped and counted, and the log says so. The
+// queue outlives the client as long as events wait.
 class MetricsQueue : public std::enable_shared_from_this<MetricsQueue> {
  public:
   using Sink = std::function<void(const MetricEvent&)>;
@@ -28,7 +28,7 @@ class MetricsQueue : public std::enable_shared_from_this<MetricsQueue> {
   MetricsQueue(Sink sink, LogFunction log) : sink_(std::move(sink)), log_(std::move(log)) {}
 
   void post(UserCode& user_code, const MetricEvent& event, std::string lock);
-  // No call of the program's function starts after this, but for one that is just beginning on the
+  // No call of the program's function starts after this, except a call that is just starting on the
   // callback thread.
   void close() noexcept;
 
@@ -39,9 +39,9 @@ class MetricsQueue : public std::enable_shared_from_this<MetricsQueue> {
   const LogFunction log_;
   std::mutex mutex_;  // guards everything below
   std::size_t waiting_ = 0;
-  std::uint64_t dropped_ = 0;   // in all
-  std::uint64_t reported_ = 0;  // of them in the log
-  Time quiet_until_{};          // no second line before
+  std::uint64_t dropped_ = 0;   // dropped events in total
+  std::uint64_t reported_ = 0;  // the value of dropped_ in the last log line
+  Time quiet_until_{};          // no second log line before this time
   bool closed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// MutexImpl: what DistributedMutex handles share.
+// MutexImpl: the client and the lock name that copies of a DistributedMutex share.
 #pragma once
 
 #include "common/client/client_impl.h"

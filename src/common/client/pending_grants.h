@@ -1,4 +1,4 @@
-// PendingGrants: locks that are granted, and whose handlers have not started yet.
+// PendingGrants: records granted locks whose handlers have not started yet.
 #pragma once
 
 #include "common/base/clock.h"
@@ -13,16 +13,16 @@
 
 namespace baton::internal {
 
-// Thread-safe. Other clients cannot have these locks, so a queue of handlers that stands still must
-// be seen in the log.
+// Thread-safe. Other clients cannot get these locks, so the log must show when handlers do not
+// start.
 class PendingGrants : public std::enable_shared_from_this<PendingGrants> {
  public:
   struct Oldest {
     std::string name;
     Time since;
-    std::size_t count;  // of all that wait
+    std::size_t count;  // of all pending grants
   };
-  // While it lives the grant waits. Moves with the task that will call the handler.
+  // The grant is pending while its Entry lives. Moves with the task that will call the handler.
   class Entry {
    public:
     Entry(std::shared_ptr<PendingGrants> all, std::list<std::pair<std::string, Time>>::iterator at)
