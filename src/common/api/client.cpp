@@ -15,7 +15,7 @@ namespace baton::internal {
 
 namespace {
 
-// UTF-8 that is safe to show, but for the controls of ASCII.
+// Whether the text is UTF-8 without C1 control characters. The caller checks ASCII controls.
 bool valid_utf8(std::string_view text) noexcept {
   for (std::size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
@@ -56,10 +56,10 @@ Error bad_option(const std::string& what) {
 Result<BackendOptions> check_options(const ClientOptions& options) {
   using namespace std::chrono_literals;
   if (options.session_timeout < 1s || options.session_timeout > 24h) {
-    return bad_option("session_timeout is 1 s to 1 day");
+    return bad_option("session_timeout must be 1 s to 1 day");
   }
   if (options.connect_timeout < 1ms || options.connect_timeout > 1h) {
-    return bad_option("connect_timeout is 1 ms to 1 hour");
+    return bad_option("connect_timeout must be 1 ms to 1 hour");
   }
   if (options.label.size() > 256) return bad_option("label has more than 256 bytes");
   if (!valid_utf8(options.label))
@@ -70,7 +70,7 @@ Result<BackendOptions> check_options(const ClientOptions& options) {
   });
   if (control) return bad_option("label has a control byte");
   if (!options.credentials.password_file.empty() && !options.credentials.password_env.empty()) {
-    return bad_option("password_file and password_env exclude each other");
+    return bad_option("password_file and password_env are both set; set only one of them");
   }
   if (options.tls.cert_file.empty() != options.tls.key_file.empty()) {
     return bad_option("tls.cert_file and tls.key_file go together");
@@ -122,8 +122,8 @@ DistributedMutex Client::mutex(std::string_view name, MutexOptions) {
 
 namespace {
 
-// Asks the session, and waits for one while there is none. A question that was under way when its
-// session ended is asked again: none of ours does harm when it is asked twice.
+// Runs the request on the session; waits for a session if there is none. A request that was under
+// way when its session ended is sent again: inspect, list and evict may be sent twice.
 template <class T, class F>
 T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::string& what,
               const F& f) {
@@ -132,7 +132,8 @@ T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::stri
   const internal::Clock& clock = impl->clock();
   const auto timeout = impl->connect_timeout();
   const internal::Time until = clock.now() + timeout;
-  // A little earlier, to say why there is none. Virtual time does not pass while we wait.
+  // Stop waiting for a session a little before the timeout, so that the error can say why there is
+  // no session. On virtual time do not wait at all: it does not pass during this call.
   const internal::Time patience =
       clock.real() ? until - std::min<internal::Nanos>(timeout / 10, milliseconds(20))
                    : clock.now();
@@ -151,7 +152,7 @@ T ask_session(const std::shared_ptr<internal::ClientImpl>& impl, const std::stri
             }
           });
         },
-        false);  // it may be about thousands of entries
+        false);  // not brief: it may concern thousands of entries
     const bool again = !result && result.error().errc() == Errc::session_expired && clock.real() &&
                        clock.now() < patience;
     if (!again) return std::move(result).value();

@@ -10,7 +10,7 @@ class Category final : public std::error_category {
   std::string message(int code) const override {
     switch (static_cast<Errc>(code)) {
       case Errc::timeout:
-        return "not in time";
+        return "timed out";
       case Errc::cancelled:
         return "cancelled";
       case Errc::closed:
@@ -24,7 +24,7 @@ class Category final : public std::error_category {
       case Errc::not_held:
         return "the lock is not held";
       case Errc::would_deadlock:
-        return "waiting would never end";
+        return "refused, because the call could wait without end or share a hold";
       case Errc::invalid_name:
         return "not a lock name";
       case Errc::invalid_argument:
@@ -40,11 +40,11 @@ class Category final : public std::error_category {
       case Errc::evicted:
         return "the entry was removed by force";
       case Errc::store_changed:
-        return "the store is another one, or was set back";
+        return "another store answers at this address, or the store was set back in time";
     }
     return "unknown baton error " + std::to_string(code);
   }
-  // So that code which knows only std::errc can still ask "was it a timeout?".
+  // Code that knows only std::errc can compare: error.code() == std::errc::timed_out.
   std::error_condition default_error_condition(int code) const noexcept override {
     switch (static_cast<Errc>(code)) {
       case Errc::timeout:
@@ -71,7 +71,7 @@ class Category final : public std::error_category {
 }  // namespace
 
 const std::error_category& error_category() noexcept {
-  static const auto* const category = new Category;  // NOLINT: used until the very end
+  static const auto* const category = new Category;  // NOLINT: never destroyed, used during exit
   return *category;
 }
 

@@ -72,8 +72,8 @@ void Lock::verify(std::chrono::milliseconds timeout) {
 void Lock::release(std::chrono::milliseconds timeout) {
   check_timeout(timeout, "release");
   if (hold_ == nullptr || state() == LockState::released) throw not_held("release", name());
-  // Evicted or past its deadline, though nobody has declared it lost yet: lost all the same. The
-  // client is about to notice, tells lost_token() and removes what is left of the entry.
+  // An evicted hold, or a hold past its deadline, is lost even before the client has declared it
+  // lost. The client soon declares it, requests stop on lost_token() and removes the entry.
   if (!hold_->valid() || !hold_->become_released()) throw lost("release", *hold_);
   const auto keeper = hold_->keeper();
   if (keeper == nullptr) throw lost("release", *hold_);

@@ -17,7 +17,7 @@ const MutexImpl& DistributedMutex::impl(const char* what) const {
   if (impl_ == nullptr) {
     throw Error(Errc::closed, std::string(what) +
                                   ": this DistributedMutex was moved from and names no lock; use "
-                                  "the one that it was moved to, or Client::mutex()");
+                                  "the object that it was moved to, or Client::mutex()");
   }
   return *impl_;
 }
