@@ -1,4 +1,5 @@
-// From a URL to a client: the only room that knows all backends.
+// Client::try_connect(): makes a client from a URL or from an EtcdChannel. Only this file knows all
+// backends.
 #include <baton/client.h>
 #include <baton/etcd_channel.h>
 
@@ -59,7 +60,8 @@ Result<std::unique_ptr<Backend>> make_backend(const EtcdChannel& channel,
   if (!options.tls.ca_file.empty() || !options.tls.cert_file.empty() ||
       !options.tls.key_file.empty()) {
     return Error(Errc::invalid_argument,
-                 "connect: TLS files are given, but the channel is made already");
+                 "connect: TLS files are set, but the program has already made the channel; leave "
+                 "ClientOptions::tls empty");
   }
   return etcd::make_backend(channel.channel(), channel.root(), options);
 #else
@@ -91,7 +93,7 @@ Result<Client> guarded(F&& open) noexcept {
   } catch (const Error& e) {
     return e;
   } catch (const std::exception& e) {
-    // No threads, no descriptors, no memory: whatever it was, nothing was opened.
+    // The process has no threads, descriptors or memory left. Nothing stays open.
     return Error(Errc::connection_failed, std::string("connect: ") + e.what());
   }
 }
@@ -110,14 +112,15 @@ Result<Client> Client::try_connect(std::string_view url, ClientOptions options) 
 
 Result<Client> Client::try_connect(const EtcdChannel& channel, ClientOptions options) noexcept {
   return guarded([&]() -> Result<Client> {
-    // The root of a URL is checked like this, too.
+    // The same check as for the root of a URL.
     std::string_view root = channel.root();
     const auto token_base = internal::take_token_base("channel", root);
     if (!token_base) return token_base.error();
     if (!root.empty() &&
         (root.front() != '/' || !internal::parse_lock_name(root.substr(1)).has_value())) {
-      return Error(Errc::invalid_argument,
-                   "connect: the root is \"\" or \"/\" and segments that are legal in a lock name");
+      return Error(
+          Errc::invalid_argument,
+          "connect: the root must be \"\", or \"/\" and segments that are legal in a lock name");
     }
     auto client = open_client(EtcdChannel(channel.channel(), std::string(root)), std::move(options),
                               *token_base);
