@@ -1,5 +1,5 @@
-// A thousand coroutines share one lock, and none of them costs a thread. They run on the main
-// thread: ClientOptions::executor says where coroutines resume.
+// A thousand coroutines wait for the same lock without a thread for each of them. All run on the
+// main thread: ClientOptions::executor decides where coroutines resume.
 //
 //   coroutine [--url URL] [--coroutines 1000]
 
@@ -16,8 +16,8 @@
 #include <iostream>
 #include <mutex>
 
-// The smallest task that works: starts at once, cleans up after itself. Yours may be anything:
-// baton asks only for co_await.
+// A minimal coroutine type: it starts at once and destroys itself at its end. You can use any
+// coroutine type in which co_await works.
 struct Task {
   struct promise_type {
     Task get_return_object() { return {}; }
@@ -28,7 +28,7 @@ struct Task {
   };
 };
 
-// An event loop of the program's own.
+// The event loop of the program.
 class RunLoop {
  public:
   void post(std::function<void()> job) {  // from any thread
@@ -54,7 +54,7 @@ class RunLoop {
 };
 
 struct Tally {
-  int done = 0;  // plain: only touched on the main thread, under the lock
+  int done = 0;  // not atomic: used only on the main thread, under the lock
   bool in_order = true;
   std::uint64_t last_token = 0;
 };

@@ -1,5 +1,5 @@
-// What the examples share: arguments, a scratch directory, starting more processes. Nothing here is
-// about locks, and nothing here needs copying.
+// Helpers of the examples: arguments, a scratch directory, starting more processes. Nothing here is
+// about locks, and your program needs none of it.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 namespace example {
 
-// The value behind a flag ("--url X" or "--url=X"), or the fallback.
+// The value of a flag ("--url X" or "--url=X"), or the fallback.
 inline std::string option(int argc, char** argv, std::string_view flag, std::string fallback = {}) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -60,22 +60,24 @@ class Scratch {
   std::string path_;
 };
 
-// Which store: --url, else BATON_URL, else a directory of this run.
+// The URL of the store: --url, else BATON_URL, else a directory of this run.
 inline std::string store_url(int argc, char** argv, const Scratch& scratch) {
   if (auto url = option(argc, argv, "--url"); !url.empty()) return url;
   if (const char* url = std::getenv("BATON_URL"); url != nullptr && *url != '\0') return url;
   return "file://" + scratch.path() + "/store";
 }
 
-// For the examples that start processes: memory: lives in one process, so it cannot serve them.
+// For examples that start processes: memory: exists only inside one process.
 inline void require_shared(const std::string& url) {
   if (url.rfind("memory:", 0) == 0) {
-    throw std::runtime_error("this example runs several processes; memory: serves only one");
+    throw std::runtime_error(
+        "this example runs several processes, and memory: works only inside one process; use "
+        "another --url");
   }
 }
 
-// Starts this program again, with other arguments. Not a plain fork(): a client does not survive
-// being forked, so every process opens its own.
+// Starts this program again, with other arguments. Not a plain fork(): a client cannot be used in a
+// forked child, so every process opens its own client.
 inline pid_t spawn(std::vector<std::string> arguments) {
   std::vector<char*> argv{const_cast<char*>("/proc/self/exe")};
   for (auto& argument : arguments) argv.push_back(argument.data());
@@ -87,24 +89,25 @@ inline pid_t spawn(std::vector<std::string> arguments) {
   return pid;
 }
 
-// Whether it ended with exit code 0.
+// Waits for the process. Returns whether it ended with exit code 0.
 inline bool succeeded(pid_t pid) {
   int status = 0;
   return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Looks until it is so; throws after ten seconds.
+// Waits until the condition is true. Throws after ten seconds.
 template <class Condition>
 void wait_until(Condition condition) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) throw std::runtime_error("waited 10 s in vain");
+    if (std::chrono::steady_clock::now() > limit)
+      throw std::runtime_error("waited 10 s for a condition that did not become true");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-// No example hangs: the kernel ends a process that runs longer than this. A process that another
-// one started also ends with it, even while it is stopped.
+// The kernel ends a process that runs longer than this, so no example hangs. With end_with_parent
+// the process also ends when its parent ends, even while it is stopped.
 inline void limit_seconds(unsigned seconds, bool end_with_parent) {
   alarm(seconds);
   if (end_with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);

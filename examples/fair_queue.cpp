@@ -1,4 +1,4 @@
-// Several processes queue for one lock and get it in the order in which they came.
+// Several processes queue for the same lock and get it in the order of their arrival.
 //
 //   fair_queue [--url URL] [--processes 6]
 
@@ -10,9 +10,9 @@
 #include <fstream>
 #include <iostream>
 
-using Clock = std::chrono::steady_clock;  // on Linux the same for all processes
+using Clock = std::chrono::steady_clock;  // on Linux all processes read the same clock
 
-// One contender: waits its turn, says so, works a little, leaves.
+// A contender: waits for the lock, prints that it has it, works for 20 ms, and ends.
 int contend(const std::string& url, const std::string& number, const std::string& protocol,
             long long start) {
   baton::ClientOptions options;
@@ -24,7 +24,7 @@ int contend(const std::string& url, const std::string& number, const std::string
   std::printf("  %7.1f ms  contender %s has it (token %llu)\n", double(now - start) / 1e6,
               number.c_str(), static_cast<unsigned long long>(lock.token()));
   std::fflush(stdout);
-  // Nobody else writes it now: we hold the lock.
+  // Only the holder of the lock writes this file.
   std::ofstream(protocol, std::ios::app) << number << ' ' << lock.token() << '\n';
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the work
   return 0;
@@ -37,7 +37,7 @@ int run(int argc, char** argv) {
   const int processes = std::stoi(example::option(argc, argv, "--processes", "6"));
   const std::string protocol = scratch.path() + "/protocol";
 
-  // Hold the lock while they come, one after the other, so that the order is known.
+  // Hold the lock while the contenders join the queue one by one, so that their order is known.
   auto client = baton::Client::connect(url);
   auto mutex = client.mutex("examples/fair-queue");
   baton::Lock lock = mutex.acquire();
@@ -49,12 +49,12 @@ int run(int argc, char** argv) {
                         "--protocol", protocol, "--start", std::to_string(start)}));
     example::wait_until([&] { return client.inspect(mutex.name()).entries.size() == i + 1UL; });
   }
-  std::cout << "The line, as inspect() shows it:\n";
+  std::cout << "The queue, as inspect() shows it:\n";
   const auto entries = client.inspect(mutex.name()).entries;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     std::cout << (i == 0 ? "  holds  " : "  waits  ") << entries[i].label << '\n';
   }
-  std::cout << "We let go:" << std::endl;
+  std::cout << "The first holder releases the lock:" << std::endl;
   lock.release();
 
   bool all_well = true;

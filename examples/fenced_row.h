@@ -1,5 +1,5 @@
-// Stands for a row of a database that checks tokens: a value, and the greatest token recorded so
-// far, in a file. In a database each call is one statement.
+// FencedRow: stands for a database row that checks tokens. A file holds the value and the greatest
+// recorded token. In a database each call is a single statement.
 #pragma once
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@ class FencedRow {
  public:
   explicit FencedRow(std::string file) : file_(std::move(file)) {}
 
-  // Step 1, before the read: records the token. From now on smaller tokens write nothing.
-  // False: refused, a greater token is recorded.
+  // Step 1, before the read: records the token. From now on writes with smaller tokens are refused.
+  // False: refused, because a greater token is recorded.
   //   UPDATE ... SET fence = :token WHERE id = :id AND fence <= :token
   bool record(std::uint64_t token) {
     const Statement statement(file_);
@@ -36,7 +36,7 @@ class FencedRow {
     return content().value;
   }
 
-  // Step 3: writes what was computed from the read. False: refused, this token is not the one that
+  // Step 3: writes the value that was computed from the read. False: refused, because another token
   // is recorded.
   //   UPDATE ... SET value = :value WHERE id = :id AND fence = :token
   bool write(std::uint64_t token, const std::string& value) {
@@ -52,7 +52,7 @@ class FencedRow {
     std::string value;
   };
 
-  // While it lives, no other process is inside a statement on this row.
+  // While it lives, no other process runs a statement on this row.
   class Statement {
    public:
     explicit Statement(const std::string& file)

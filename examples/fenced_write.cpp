@@ -1,9 +1,9 @@
-// The one danger that no lock can remove: a holder is paused between "the lock is mine" and its
-// write, loses the lock meanwhile, wakes up and writes. The fencing token stops it, at the
-// resource. Here it wakes up at the worst moment: its successor has read the document and has not
-// written yet. A token that is checked at the write alone would let it through, and the successor
-// would overwrite an update that it has never seen. So each holder records its token before it
-// reads.
+// Shows why a resource must check the fencing token. A holder is paused after it has checked its
+// lock and before it writes. It loses the lock during the pause, wakes up and writes. No lock can
+// prevent this write; the resource refuses it by the token. Here the holder wakes up at the worst
+// moment: its successor has read the document and has not written yet. If the token was checked
+// only at the write, this late write would be accepted, and the successor would overwrite an update
+// that it has never read. So each holder records its token before it reads.
 //
 //   fenced_write [--url URL]
 
@@ -25,7 +25,8 @@ baton::Client connect(const std::string& url, const char* label) {
 
 const char* verdict(bool accepted) { return accepted ? "accepted" : "refused"; }
 
-// The unlucky one: stops after it has the lock, as a long page fault or a suspended VM would do it.
+// The unlucky holder: it is paused after it has the lock, as by a long page fault or a suspended
+// VM.
 int unlucky(const std::string& url, const std::string& file) {
   auto client = connect(url, "unlucky");
   baton::Lock lock = client.mutex("examples/fenced-write").acquire();
@@ -37,7 +38,7 @@ int unlucky(const std::string& url, const std::string& file) {
   const std::string text = document.read();
   std::cout << "unlucky: reads \"" << text << "\"" << std::endl;
   if (!lock.valid()) return 1;
-  raise(SIGSTOP);  // paused after the check, before the write; nothing of this process runs now
+  raise(SIGSTOP);  // paused after the check, before the write; no thread of this process runs
   const bool accepted = document.write(lock.token(), text + ", stale version");
   std::cout << "unlucky: wakes up and writes with token " << lock.token() << ": "
             << verdict(accepted) << std::endl;
@@ -60,12 +61,13 @@ int run(int argc, char** argv) {
 
   auto mutex = client.mutex("examples/fenced-write");
   if (client.session().timeout == std::chrono::milliseconds::max()) {
-    // No lease on this store: a stopped process is alive and keeps its lock. An operator decides.
+    // This store has no lease: a stopped process is alive and keeps its lock until an operator
+    // evicts it.
     const auto entries = client.inspect(mutex.name()).entries;
     if (entries.empty() || !client.evict(mutex.name(), entries.front().id)) return 1;
     std::cout << "operator: evicted " << entries.front().label << std::endl;
   } else {
-    std::cout << "store: hears nothing from unlucky, and ends its session" << std::endl;
+    std::cout << "store: gets no heartbeat from unlucky, and ends its session" << std::endl;
   }
 
   baton::Lock lock = mutex.acquire_for(std::chrono::seconds(20));
@@ -75,7 +77,7 @@ int run(int argc, char** argv) {
   const std::string text = document.read();
   std::cout << "successor: reads \"" << text << "\"" << std::endl;
 
-  kill(pid, SIGCONT);  // unlucky wakes up between our read and our write
+  kill(pid, SIGCONT);  // unlucky wakes up between the successor's read and write
   const bool stale_refused = example::succeeded(pid);
 
   const bool accepted = document.write(lock.token(), text + ", second version");

@@ -1,9 +1,10 @@
-// 200 items in stock, 8 processes that sell. Selling is read, think, write: without a lock two
-// sellers read the same number and sell the same item. The token covers what the lock cannot: a
-// seller that is paused while it thinks, and loses its lock, sells nothing.
+// Eight processes sell 200 items. A sale reads the stock, waits a little, and writes the stock.
+// Without a lock two sellers read the same number and sell the same item. The token is for the case
+// that a lock alone cannot prevent: a seller is paused during its sale and loses the lock. Then its
+// write is refused, and it sells nothing.
 //
 //   inventory [--url URL]      with the lock: exactly 200 sales
-//   inventory --unlocked       without: more sales than items
+//   inventory --unlocked       without the lock: more sales than items
 
 #include <baton/baton.h>
 
@@ -16,7 +17,7 @@
 constexpr int kItems = 200;
 constexpr int kSellers = 8;
 
-// One receipt a sale: a byte at the end of a file, which the kernel appends atomically.
+// Writes a receipt for each sale: a byte at the end of a file. The kernel appends it atomically.
 void write_receipt(const std::string& file) {
   const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   if (fd < 0 || write(fd, ".", 1) != 1) throw std::runtime_error("cannot write receipt");
@@ -34,12 +35,12 @@ int sell(const std::string& url, const std::string& dir, bool locked) {
     // Without the lock all sellers have token 0, and no write is refused.
     const std::uint64_t token = lock ? lock->token() : 0;
 
-    // Record the token before the read. After it no older holder can write. If a step is refused,
-    // nothing was sold: queue again, for a greater token.
+    // Record the token before the read: from then on no older holder can write. If a step is
+    // refused, nothing was sold: acquire the lock again, with a greater token.
     if (!stock.record(token)) continue;
     const int left = std::stoi(stock.read());
     if (left <= 0) return 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // thinking: the customer pays
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the customer pays
     if (!stock.write(token, std::to_string(left - 1))) continue;
     write_receipt(dir + "/receipts");
   }

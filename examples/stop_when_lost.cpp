@@ -1,4 +1,4 @@
-// Work that stops when its lock is lost: pass lost_token() to whatever waits or loops.
+// Work that stops when its lock is lost: pass lost_token() to every function that waits or loops.
 //
 //   stop_when_lost [--url URL]
 
@@ -12,7 +12,7 @@
 #include <iostream>
 #include <mutex>
 
-// A worker as any program has one. It knows nothing of locks, only of a stop_token.
+// A worker. It knows nothing about locks, it only checks a stop_token.
 class Worker {
  public:
   void work(const std::stop_token& stop) {
@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
   baton::Lock lock = client.mutex("examples/stop-when-lost").acquire();
   std::cout << "working under token " << lock.token() << std::endl;
 
-  // Somebody who takes our lock away, after five batches.
+  // After five batches another client evicts the entry of this lock.
   Worker worker;
   auto eviction = std::async(std::launch::async, [&] {
     auto other = baton::Client::connect(url);

@@ -1,9 +1,9 @@
-// The holder is killed. How long until the next in line has the lock?
+// Kills the holder, and measures how long it takes until the next waiter has the lock.
 //
 //   takeover [--url URL] [--rounds 5]
 //
-// On file:// the kernel tells at once. On a cluster it takes the session timeout: the store cannot
-// tell a dead holder from a slow one earlier.
+// On file:// the kernel reports the death at once. On a cluster it takes the session timeout: until
+// then the store cannot know whether the holder is dead or slow.
 
 #include <baton/baton.h>
 
@@ -19,7 +19,7 @@ baton::Client connect(const std::string& url) {
   return baton::Client::connect(url, options);
 }
 
-// Takes the lock and never lets go.
+// Takes the lock and never releases it.
 int hold(const std::string& url) {
   auto client = connect(url);
   baton::Lock lock = client.mutex("examples/takeover").acquire();
@@ -35,7 +35,8 @@ int run(int argc, char** argv) {
   auto client = connect(url);
   auto mutex = client.mutex("examples/takeover");
   const auto in_line = [&] { return client.inspect(mutex.name()).entries.size(); };
-  const auto timeout = client.session().timeout;  // as granted: a server may change what we ask for
+  const auto timeout =
+      client.session().timeout;  // as granted: a server may change the requested timeout
   if (timeout != std::chrono::milliseconds::max()) {
     std::printf("session timeout: %.1f s\n", std::chrono::duration<double>(timeout).count());
   }
@@ -43,7 +44,7 @@ int run(int argc, char** argv) {
     const pid_t holder = example::spawn({"--role", "holder", "--url", url});
     example::wait_until([&] { return in_line() == 1; });
 
-    // Queue behind it. No thread waits: the handler is called when the lock is ours.
+    // Queue behind the holder. No thread waits: the handler is called when the lock is granted.
     std::promise<baton::Result<baton::Lock>> promise;
     auto future = promise.get_future();
     mutex.acquire_async({.timeout = std::chrono::seconds(20)},
@@ -60,7 +61,7 @@ int run(int argc, char** argv) {
     std::printf("kill -9 of the holder -> next in line has the lock: %.1f ms\n", took.count());
     std::fflush(stdout);
     waitpid(holder, nullptr, 0);
-    lock.release();  // confirmed: the next round counts who is in line
+    lock.release();  // confirmed by the store: the next round counts the entries of the queue
   }
   return 0;
 }
