@@ -1,4 +1,4 @@
-// What the benchmarks share: percentiles, a scratch directory, a process to play with.
+// Helpers of the benchmarks: percentiles, a scratch directory, a second process.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -26,7 +26,7 @@ inline std::int64_t now_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Puts p50 and p99, in microseconds, beside the benchmark's own mean.
+// Adds p50 and p99, in microseconds, to the results of the benchmark.
 inline void report(benchmark::State& state, std::vector<std::int64_t> samples_ns) {
   if (samples_ns.empty()) {
     state.SkipWithError("no sample");
@@ -42,8 +42,8 @@ inline void report(benchmark::State& state, std::vector<std::int64_t> samples_ns
   state.counters["samples"] = static_cast<double>(samples_ns.size());
 }
 
-// A directory for this run, removed at its end: below BATON_BENCH_DIR, else with the temporary
-// files.
+// A directory for this run, removed at its end. It is made in BATON_BENCH_DIR, or else in the
+// directory for temporary files.
 class Scratch {
  public:
   Scratch() {
@@ -69,8 +69,8 @@ class Scratch {
   std::string path_;
 };
 
-// This program once more, in another role; killed at the end. Never a plain fork(): a client does
-// not survive it.
+// A second process of this program, in another role, killed at the end. Never a plain fork(): a
+// client cannot be used in a forked child.
 class Peer {
  public:
   explicit Peer(std::vector<std::string> arguments) {

@@ -1,5 +1,6 @@
-// Speed of one machine: a free lock, and the hand-over between two processes. flock(2) runs beside
-// it for comparison: it is not fair, has no token, and tells nobody of a loss.
+// Measures locks on a single machine: acquire and release of a free lock, and the hand-over between
+// two processes. flock(2) is measured for comparison. flock(2) is not fair, has no token, and does
+// not report a loss.
 
 #include "bench.h"
 
@@ -44,7 +45,7 @@ void file_free_lock(benchmark::State& state) {
 
 void memory_free_lock(benchmark::State& state) { free_lock(state, "memory:bench-free"); }
 
-// The same with release(), which waits until the store has confirmed it.
+// The same with release(), which waits until the store has confirmed the release.
 void file_free_lock_confirmed(benchmark::State& state) {
   bench::Scratch scratch;
   auto client = baton::Client::connect(scratch.url());
@@ -74,18 +75,20 @@ void flock_free_lock(benchmark::State& state) {
   bench::report(state, std::move(samples));
 }
 
-// ---- hand-over: from "I let go" in one contender to "I have it" in the other -------------------
+// ---- hand-over: from the release in a contender to the grant in the other contender ------------
 
-// Shared by the two contenders. Each holder waits until the other one has asked, gives it time to
-// park, notes the time and lets go; the other one notes when it has the lock.
+// Shared by the two contenders. Each holder waits until the other contender has asked for the lock,
+// gives it time to go to sleep, records the time and releases the lock. The other contender records
+// when it has the lock.
 struct Table {
-  std::atomic<int> asking[2];           // how often this side has asked
-  std::atomic<int> turn;                // who held it last
-  std::atomic<std::int64_t> let_go_ns;  // when the last holder let go
+  std::atomic<int> asking[2];           // 1 while this side waits for the lock
+  std::atomic<int> turn;                // which side held the lock last
+  std::atomic<std::int64_t> let_go_ns;  // when the last holder released the lock
   std::atomic<bool> over;
 };
 
-// Plays one side. take() returns a function that lets go. Samples: hand-overs that arrived here.
+// Runs one side. take() returns a function that releases the lock. Returns the times of the
+// hand-overs to this side.
 std::vector<std::int64_t> play(Table& table, int side,
                                const std::function<std::function<void()>()>& take, int rounds) {
   std::vector<std::int64_t> samples;
@@ -99,11 +102,12 @@ std::vector<std::int64_t> play(Table& table, int side,
     }
     while (!table.over && table.asking[1 - side] == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-    // The other one is about to queue; let it park, so that we measure a wake-up.
+    // The other side is about to queue. Let it go to sleep, so that the sample includes a wake-up.
     std::this_thread::sleep_for(std::chrono::microseconds(300));
     table.let_go_ns = bench::now_ns();
     let_go();
-    // flock is not fair: give the other side its turn, else we would take it again ourselves.
+    // flock is not fair: wait until the other side has had the lock, or this side would take it
+    // again.
     while (!table.over && table.asking[1 - side] != 0)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   }

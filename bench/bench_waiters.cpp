@@ -1,7 +1,7 @@
-// 10,000 waiters of one process on one lock: what a parked waiter costs, and how fast the line
-// drains. Every grant is checked: in order of arrival, with a greater token. Run one store a
-// process (bench/run does): memory that the first one gave back would hide what the second one
-// needs.
+// Measures 10,000 waiters of one process on one lock: the cost of a waiter, and the time until all
+// have had the lock. Checks every grant: in order of arrival, with a greater token. Run each store
+// in its own process, as bench/run does: memory that the first store has freed would hide what the
+// second store needs.
 
 #include "bench.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWaiters = 10'000;
 
-// Touched by handlers, one after the other: each runs while it holds the lock.
+// Changed only by handlers, one at a time: each handler runs while it holds the lock.
 struct Line {
   std::mutex mutex;
   std::condition_variable done;
@@ -42,9 +42,10 @@ void waiters(benchmark::State& state, const std::string& url) {
         line.in_order = line.in_order && good;
         if (result) line.last_token = result->token();
         if (++line.served == kWaiters) line.done.notify_one();
-      });  // the lock goes with the result: to the next in line
+      });  // the result owns the lock: its destructor releases the lock to the next waiter
     }
-    // inspect() goes through the same line of work, so everybody has joined when it answers.
+    // inspect() is queued behind the joins on the client's loop, so all waiters have joined when it
+    // answers.
     const auto in_line = client.inspect(mutex.name()).entries.size();
     const auto parked = bench::now_ns();
     state.counters["threads_more"] = bench::proc_status("Threads") - threads_before;
@@ -53,7 +54,7 @@ void waiters(benchmark::State& state, const std::string& url) {
         (bench::proc_status("VmRSS") - kilobytes_before) * 1024 / kWaiters;
     state.counters["join_ms"] = static_cast<double>(parked - start) / 1e6;
     if (in_line != kWaiters + 1) {
-      state.SkipWithError("not all waiters are in line");
+      state.SkipWithError("not all waiters are in the queue");
       return;
     }
 
@@ -63,8 +64,8 @@ void waiters(benchmark::State& state, const std::string& url) {
       std::unique_lock guard(line.mutex);
       if (!line.done.wait_for(guard, std::chrono::seconds(120),
                               [&] { return line.served == kWaiters; })) {
-        state.SkipWithError("the line did not drain in 120 s");
-        std::_Exit(1);  // handlers still refer to our frame
+        state.SkipWithError("not all waiters had the lock within 120 s");
+        std::_Exit(1);  // handlers still use variables of this function
       }
     }
     const auto drained = bench::now_ns() - released;
