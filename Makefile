@@ -1,6 +1,6 @@
-# The front door. Everything real is in CMakeLists.txt, CMakePresets.json and scripts/.
+# Short names for the common tasks. The work is done by CMakeLists.txt, CMakePresets.json and scripts/.
 JOBS ?= $(shell nproc)
-# Most tests wait for servers and timeouts, not for a processor. Those that do not say so (PROCESSORS).
+# Most tests wait for servers and timeouts and use little processor time. Tests that use more set PROCESSORS.
 TEST_JOBS ?= $(shell echo $$((2 * $$(nproc))))
 PREFIX ?= /usr/local
 STORE ?= file
@@ -10,12 +10,12 @@ SECONDS ?= 60
 .PHONY: help deps demo test sanitize fuzz coverage valgrind bench soak format lint install clean build-dev build-release
 
 help:
-	@echo 'make demo       see it work (installs what is missing, builds, plays on one machine); STORE=zk or etcd: on a server'
+	@echo 'make demo       install missing packages, build, and show what baton does; STORE=zk or etcd: on a server'
 	@echo 'make test       build and run all tests'
-	@echo 'make sanitize   the same under ASan+UBSan and TSan'
-	@echo 'make coverage   which lines of src/ the tests run; valgrind: nothing leaks in 100,000 acquires'
-	@echo 'make fuzz       each fuzzer for a minute (SECONDS=60), two at a time'
-	@echo 'make bench      measure; soak: long runs (DURATION=20m STORE=zk, etcd, both or file); lint, format; install PREFIX=...; clean'
+	@echo 'make sanitize   run the tests under ASan+UBSan and TSan, and the fuzzers for 15 s each'
+	@echo 'make coverage   show which lines of src/ the tests run; valgrind: check 100,000 acquires for leaks'
+	@echo 'make fuzz       run each fuzzer for a minute (SECONDS=60), two at a time'
+	@echo 'make bench      run the benchmarks; soak: long runs (DURATION=20m STORE=zk, etcd, both or file); lint, format; install PREFIX=...; clean'
 
 # What make demo and make test install first. DEPS: sets of scripts/install-deps.
 DEPS ?= build test
@@ -66,13 +66,13 @@ fuzz:
 bench: build-release
 	@bench/run build/release
 
-# STORE=both unless it was said; the other targets mean file by that.
+# The default of soak is STORE=both; the default of the other targets is STORE=file.
 soak: build-dev
 	@scripts/soak build/dev $(DURATION) $(if $(filter file,$(origin STORE)),both,$(STORE))
 
 format:
 	@scripts/install-deps lint
-	@command -v clang-format-14 >/dev/null || { echo 'make format: the tree is kept as clang-format 14 wants it; run this on Debian 12' >&2; exit 1; }
+	@command -v clang-format-14 >/dev/null || { echo 'make format: clang-format-14 is missing, and other versions format differently; run this on Debian 12' >&2; exit 1; }
 	@git ls-files '*.h' '*.cpp' | xargs clang-format-14 -i
 	@git ls-files '*.go' | xargs gofmt -w
 
