@@ -5,6 +5,7 @@
 #include "etcd/path.h"
 #include "etcd/queue.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace baton::etcd {
@@ -54,7 +55,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
   if (known != tickets_.end()) {
     if (known->second->state == OwnTicket::State::there) {
-      look(name, nonce, std::move(answer));
+      look(name, nonce, {}, std::move(answer));
     } else {
       enter(known->second, std::move(answer));
     }
@@ -200,15 +201,11 @@ void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& r
   }
   ticket->seen = std::max(ticket->seen, revision);
   ticket->told = revision;
-  // Discard a pin that is not newer than this read. A read at the pin's revision could show a
-  // predecessor that is already gone, and a watch of its key would start after the deletion and
-  // never fire.
-  if (ticket->pin && ticket->pin->revision <= ticket->seen) ticket->pin.reset();
   result.standing.sign = ticket->sign;
   answer(std::move(result.standing));
 }
 
-void Session::look(const LockName&, Nonce nonce, Answer<Standing> answer) {
+void Session::look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
@@ -217,8 +214,11 @@ void Session::look(const LockName&, Nonce nonce, Answer<Standing> answer) {
     return;
   }
   const auto ticket = known->second;
-  if (const auto pin = std::exchange(ticket->pin, std::nullopt)) {
-    look_pinned(ticket, *pin, std::move(answer));
+  // Use only a hint that is newer than every delivered read. A read at an older revision could show
+  // a predecessor that is already gone, and a watch of its key would start after the deletion and
+  // never fire. If our own key was deleted since, only the cluster can tell.
+  if (hint.revision > std::max(ticket->seen, ticket->gone_at)) {
+    look_pinned(ticket, hint, std::move(answer));
   } else {
     look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
   }
@@ -240,18 +240,18 @@ void Session::look_at_all(const OwnTicketPtr& ticket, std::int64_t newest,
 // Reads from the member that reported the change, at the revision of the change, without the other
 // members. This is safe: the read shows a true state of the past, entries ahead never come back,
 // and the watch of our own key reports its deletion.
-void Session::look_pinned(const OwnTicketPtr& ticket, const WatchNews& news,
+void Session::look_pinned(const OwnTicketPtr& ticket, const LookHint& hint,
                           Answer<Standing> answer) {
   auto request = short_range(ticket->prefix, static_cast<std::int64_t>(ticket->token));
-  request.set_revision(news.revision);
+  request.set_revision(hint.revision);
   request.set_serializable(true);
   RequestOptions how;
-  how.endpoint = news.endpoint;
+  how.endpoint = hint.server;
   how.linearizable = false;
   how.timeout = kPinnedPatience;
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, how,
-      [this, alive = alive_, ticket, revision = news.revision,
+      [this, alive = alive_, ticket, revision = hint.revision,
        answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (!*alive) return;
         if (reply.ok()) {

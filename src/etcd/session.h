@@ -43,7 +43,8 @@ class Session final : public internal::Session, private LinkListener, private Le
   ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
-  void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void look(const LockName& name, Nonce nonce, const LookHint& hint,
+            Answer<Standing> answer) override;
   void peek(const LockName& name, Answer<bool> busy) override;
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;
@@ -93,7 +94,6 @@ class Session final : public internal::Session, private LinkListener, private Le
     bool withdrawn = false;
     bool removal_in_doubt = false;
     std::vector<Answer<Done>> gone;  // withdrawals during the transaction
-    std::optional<WatchNews> pin;    // the next look may ask this member alone
     std::shared_ptr<Sign> sign;
   };
   using OwnTicketPtr = std::shared_ptr<OwnTicket>;
@@ -120,7 +120,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   void deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
                std::int64_t revision, Answer<Standing> answer);
   void look_at_all(const OwnTicketPtr& ticket, std::int64_t newest, Answer<Standing> answer);
-  void look_pinned(const OwnTicketPtr& ticket, const WatchNews& news, Answer<Standing> answer);
+  void look_pinned(const OwnTicketPtr& ticket, const LookHint& hint, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<Done> answer);
   void flush_gone(const OwnTicketPtr& ticket);
   void forget(const OwnTicketPtr& ticket);
@@ -145,7 +145,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   void sweep();
   void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
   void retry_later(Task task);  // after kRetry
-  void forget_pins();
 
   // token_base.cpp
   void settle_token_base_by(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);

@@ -114,19 +114,9 @@ void Session::leases_renewed() {
 
 void Session::leases_lost(const std::string& detail) { end_session(Errc::session_expired, detail); }
 
-void Session::link_left(std::size_t endpoint) {
-  forget_pins();
-  watches_.leave(endpoint);
-}
-
-// After a change of the member, or a gap in the answers, the next look must ask the cluster before
-// a lock is granted.
-void Session::forget_pins() {
-  for (const auto& [nonce, ticket] : tickets_) ticket->pin.reset();
-}
+void Session::link_left(std::size_t endpoint) { watches_.leave(endpoint); }
 
 void Session::link_back() {
-  forget_pins();
   if (ready_ && !ended_ && !closing_) listener_.session_resumed();
 }
 

@@ -84,8 +84,6 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
     want.delay = Nanos(kOwnWatchDelay);
     return watches_.watch(std::move(want),
                           [this, own, handler = std::move(handler)](const WatchNews& news) mutable {
-                            if (own != nullptr)
-                              own->pin.reset();  // the next look must ask the cluster
                             if (own != nullptr && news.gone) {
                               own->gone_at = std::max(own->gone_at, news.revision);
                               own_key_gone(own, std::move(handler));
@@ -94,24 +92,20 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
                             }
                           });
   }
-  OwnTicketPtr waiter;
   if (what.waiter) {
     if (const auto own = tickets_.find(*what.waiter); own != tickets_.end()) {
-      waiter = own->second;
-      want.known = waiter->told;
+      want.known = own->second->told;
     }
   }
-  return watches_.watch(std::move(want),
-                        [waiter, handler = std::move(handler)](const WatchNews& news) mutable {
-                          if (waiter != nullptr && news.pinned && news.revision > waiter->seen) {
-                            waiter->pin = news;
-                          }
-                          // Never grant the lock because the predecessor's key is gone: our own key
-                          // may be gone as well. Its watch is another watcher, and etcd guarantees
-                          // no order between two watchers.
-                          const bool believed = mutant(Mutant::compaction_is_gone) && news.gone;
-                          handler(believed ? WatchEvent::gone : WatchEvent::look);
-                        });
+  return watches_.watch(
+      std::move(want), [handler = std::move(handler)](const WatchNews& news) mutable {
+        // Never grant the lock because the predecessor's key is gone: our own key
+        // may be gone as well. Its watch is another watcher, and etcd guarantees
+        // no order between two watchers.
+        const bool believed = mutant(Mutant::compaction_is_gone) && news.gone;
+        const auto kind = believed ? WatchEvent::gone : WatchEvent::look;
+        handler({kind, news.pinned ? LookHint{news.revision, news.endpoint} : LookHint{}});
+      });
 }
 
 void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {

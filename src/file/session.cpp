@@ -225,7 +225,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   });
 }
 
-void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<Standing> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     Lock* mine = known_lock(name);

@@ -221,7 +221,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
       std::move(answer));
 }
 
-void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<Standing> answer) {
   ask<Standing>(
       Traffic::look,
       [name, nonce, remote = parts_.remote](Store& store, SessionId id) {

@@ -50,7 +50,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   }
   const auto ticket = known->second;
   if (ticket->state == OwnTicket::State::there) {
-    look(name, nonce, std::move(answer));
+    look(name, nonce, {}, std::move(answer));
     return;
   }
   find(ticket, [this, ticket, answer = std::move(answer)](const Result<std::string>& node) mutable {
@@ -187,7 +187,7 @@ void Session::adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<
           ticket->node = node;
           ticket->sequence = sequence_of(node).value_or(kLastSequence);
           ticket->token = reply.created_at;
-          look(ticket->name, ticket->nonce, std::move(answer));
+          look(ticket->name, ticket->nonce, {}, std::move(answer));
         } else if (reply.status == Status::ok || reply.status == Status::no_node) {
           create(ticket, 0, std::move(answer));  // gone, or of an old session and about to go
         } else {
@@ -224,7 +224,7 @@ Result<Standing> Session::standing(const OwnTicketPtr& ticket, const Listing& li
   return result;
 }
 
-void Session::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
+void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Standing{}); });

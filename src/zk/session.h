@@ -47,7 +47,8 @@ class Session final : public internal::Session, private TransportListener {
   ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
-  void look(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void look(const LockName& name, Nonce nonce, const LookHint& hint,
+            Answer<Standing> answer) override;
   void peek(const LockName& name, Answer<bool> busy) override;
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;

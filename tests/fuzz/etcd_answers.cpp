@@ -13,6 +13,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace baton::fuzz {
 namespace {
@@ -238,7 +242,9 @@ class World {
     if (judged.verdict == Verdict::waiting) {
       // As the engine does: whatever the watch says, somebody looks again.
       loop_.step([&] {
-        peer.session().watch(name, *judged.predecessor, {nonce, false}, [](WatchEvent) {});
+        peer.session().watch(
+            name, *judged.predecessor, {nonce, false},
+            [this, nonce](const WatchEvent& event) { hints_[nonce] = event.hint; });
       });
     }
     if (judged.verdict != Verdict::holder) return false;
@@ -258,8 +264,9 @@ class World {
       Peer& peer = *peers_[ticket.peer];
       if (peer.over()) continue;
       const Nonce nonce{ticket.nonce};
+      const auto hint = std::exchange(hints_[nonce], {});  // as the engine does
       const auto look =
-          peer.ask<Standing>([&](auto& s, auto a) { s.look(name, nonce, std::move(a)); });
+          peer.ask<Standing>([&](auto& s, auto a) { s.look(name, nonce, hint, std::move(a)); });
       if (look && *look) holders += judge_and_watch(peer, nonce, **look, name) ? 1 : 0;
     }
     FUZZ_REQUIRE(holders <= 1 || lied());
@@ -268,6 +275,7 @@ class World {
   Input& in_;
   ManualLoop loop_;
   FakeEtcd etcd_;
+  std::map<Nonce, LookHint> hints_;  // of the last event of the predecessor's watch
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<OurTicket> tickets_;
   std::uint64_t next_nonce_ = 1;

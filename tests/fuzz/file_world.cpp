@@ -250,7 +250,8 @@ Result<Standing> FileClient::join(const std::string& lock, std::uint64_t nonce) 
   return ask<Standing>([&](auto a) { session_->join(name_of(lock), Nonce{nonce}, std::move(a)); });
 }
 Result<Standing> FileClient::look(const std::string& lock, std::uint64_t nonce) {
-  return ask<Standing>([&](auto a) { session_->look(name_of(lock), Nonce{nonce}, std::move(a)); });
+  return ask<Standing>(
+      [&](auto a) { session_->look(name_of(lock), Nonce{nonce}, {}, std::move(a)); });
 }
 Result<bool> FileClient::verify(const std::string& lock, std::uint64_t nonce) {
   return ask<bool>([&](auto a) { session_->verify(name_of(lock), Nonce{nonce}, std::move(a)); });

@@ -299,11 +299,11 @@ TEST_F(EtcdSessionTest, NoAnswerComesAfterItIsDestroyed) {
   loop.step([&] {
     auto& session = ann.session();
     const auto job = lock_name("job");
-    session.look(job, Nonce{9}, count());
+    session.look(job, Nonce{9}, {}, count());
     session.verify(job, Nonce{9}, count());
     session.withdraw(job, Nonce{9}, count());
     session.join(job, Nonce{2}, count());
-    session.look(job, Nonce{1}, count());
+    session.look(job, Nonce{1}, {}, count());
     session.peek(job, count());
     session.close(count());
     ann.destroy();

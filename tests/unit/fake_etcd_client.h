@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,8 +103,10 @@ class FakeEtcdClient final : private SessionListener {
         [&](auto a) { session_->join(lock_name(lock), Nonce{nonce}, std::move(a)); });
   }
   AskedPtr<Standing> look(std::uint64_t nonce, const std::string& lock = "job") {
+    // As the engine does: the first look after an event gets the hint of that event.
+    const auto hint = std::exchange((*hints_)[Nonce{nonce}], {});
     return ask<Standing>(
-        [&](auto a) { session_->look(lock_name(lock), Nonce{nonce}, std::move(a)); });
+        [&](auto a) { session_->look(lock_name(lock), Nonce{nonce}, hint, std::move(a)); });
   }
   AskedPtr<bool> peek(const std::string& lock = "job") {
     return ask<bool>([&](auto a) { session_->peek(lock_name(lock), std::move(a)); });
@@ -143,7 +146,10 @@ class FakeEtcdClient final : private SessionListener {
     auto events = std::make_shared<int>(0);
     loop().step([&] {
       const auto made = session_->watch(lock_name(lock), ticket, {waiter, false},
-                                        [events](WatchEvent) { ++*events; });
+                                        [events, waiter, hints = hints_](const WatchEvent& event) {
+                                          ++*events;
+                                          if (waiter) (*hints)[*waiter] = event.hint;
+                                        });
       if (id != nullptr) *id = made;
     });
     return events;
@@ -166,6 +172,8 @@ class FakeEtcdClient final : private SessionListener {
 
   FakeEtcd& etcd_;
   const Setup setup_;
+  // By waiter: the hint of the last event of its predecessor's watch.
+  std::shared_ptr<std::map<Nonce, LookHint>> hints_ = std::make_shared<std::map<Nonce, LookHint>>();
   std::unique_ptr<Session> session_;
 };
 

@@ -103,7 +103,7 @@ class FakeZkClient final : private SessionListener {
   }
   AskedPtr<Standing> look(std::uint64_t nonce, const std::string& lock = "job") {
     return ask<Standing>(
-        [&](auto a) { session_->look(lock_name(lock), Nonce{nonce}, std::move(a)); });
+        [&](auto a) { session_->look(lock_name(lock), Nonce{nonce}, {}, std::move(a)); });
   }
   AskedPtr<bool> peek(const std::string& lock = "job") {
     return ask<bool>([&](auto a) { session_->peek(lock_name(lock), std::move(a)); });

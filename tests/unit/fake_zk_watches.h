@@ -38,7 +38,7 @@ class ZkWatchesTest : public ::testing::Test, private TransportListener {
   WatchId watch_here(const std::string& path, std::optional<std::string> mine = {},
                      bool soon = false) {
     return watches->watch(path, std::move(mine), soon, [this, path](WatchEvent event) {
-      events.push_back(path + (event == WatchEvent::gone ? " gone" : " look"));
+      events.push_back(path + (event.kind == WatchEvent::gone ? " gone" : " look"));
     });
   }
   void unwatch(WatchId id) {

@@ -65,7 +65,7 @@ class Node {
     return get<Standing>([&](auto a) { session->join(name(lock), Nonce{nonce}, std::move(a)); });
   }
   Standing look(const std::string& lock, std::uint64_t nonce) {
-    return get<Standing>([&](auto a) { session->look(name(lock), Nonce{nonce}, std::move(a)); })
+    return get<Standing>([&](auto a) { session->look(name(lock), Nonce{nonce}, {}, std::move(a)); })
         .value();
   }
   void withdraw(const std::string& lock, std::uint64_t nonce) {

@@ -69,7 +69,7 @@ class ScriptedSession final : public Session {
     standing.view.tickets.push_back({1, "mine", nonce});
     loop_.defer([standing, answer = std::move(answer)]() mutable { answer(standing); });
   }
-  void look(const LockName&, Nonce, Answer<Standing>) override {}
+  void look(const LockName&, Nonce, const LookHint&, Answer<Standing>) override {}
   void peek(const LockName&, Answer<bool>) override {}
   WatchId watch(const LockName&, const Ticket&, const WatchFor&, WatchHandler) override {
     return WatchId{1};

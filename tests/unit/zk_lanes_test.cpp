@@ -37,7 +37,7 @@ class ZkLanesTest : public ::testing::Test {
   WatchId watch_here(std::uint64_t nonce, std::optional<Nonce> waiter = {}) {
     const Ticket ticket{1, node(nonce), {}};
     return ann.session().watch(lock_name("job"), ticket, {waiter, false}, [=, this](WatchEvent e) {
-      events.push_back(std::to_string(nonce) + (e == WatchEvent::gone ? " gone" : " look"));
+      events.push_back(std::to_string(nonce) + (e.kind == WatchEvent::gone ? " gone" : " look"));
     });
   }
   void unwatch(WatchId id) {

@@ -113,7 +113,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
       carry_out(attempt, attempt->machine.on_peeked(busy));
     });
   }
-  if (actions.join || actions.look) join_or_look(attempt, actions.join);
+  if (actions.join || actions.look) join_or_look(attempt, actions.join, actions.hint);
   if (actions.watch) {
     watch_own(attempt->name, attempt->machine.own());
     set_waiting(attempt, attempt->machine.own().rank);
@@ -121,7 +121,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
     const auto request = attempt->request;
     attempt->predecessor_watch =
         session_->watch(attempt->name, *actions.watch, {attempt->machine.nonce(), false},
-                        [this, attempt, request](WatchEvent event) {
+                        [this, attempt, request](const WatchEvent& event) {
                           if (attempt->request != request || session_ == nullptr) return;
                           attempt->predecessor_watch = WatchId::none;
                           carry_out(attempt, attempt->machine.on_predecessor(event, lease_ok()));
@@ -132,7 +132,8 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   if (actions.fail) settle(attempt, *std::move(actions.fail));
 }
 
-void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join) {
+void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join,
+                          const LookHint& hint) {
   const auto request = ++attempt->request;
   const Nonce nonce = attempt->machine.nonce();
   by_nonce_[nonce] = attempt;
@@ -154,7 +155,7 @@ void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join) {
   if (join) {
     session_->join(attempt->name, nonce, std::move(answer));
   } else {
-    session_->look(attempt->name, nonce, std::move(answer));
+    session_->look(attempt->name, nonce, hint, std::move(answer));
   }
 }
 

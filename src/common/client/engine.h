@@ -143,7 +143,7 @@ class Engine final : public SessionListener {
   void carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions);
   void settle(const std::shared_ptr<Attempt>& attempt, Result<std::shared_ptr<Hold>> outcome);
   void grant(const std::shared_ptr<Attempt>& attempt);
-  void join_or_look(const std::shared_ptr<Attempt>& attempt, bool join);
+  void join_or_look(const std::shared_ptr<Attempt>& attempt, bool join, const LookHint& hint);
   void pause(const std::shared_ptr<Attempt>& attempt);
   Error describe(const Attempt& attempt, const Error& error) const;
   bool lease_ok() const;

@@ -76,7 +76,7 @@ void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
     lose(hold, due);
     return;
   }
-  session_->look(hold->name(), hold->nonce(),
+  session_->look(hold->name(), hold->nonce(), {},
                  [this, hold, epoch = epoch_](Result<Standing> standing) {
                    if (epoch != epoch_ || !standing) return;  // nothing is known: the lease decides
                    // Only the loss of its own ticket ends a hold. A ticket ahead has gone already;

@@ -175,15 +175,18 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
   return actions;
 }
 
-Actions Acquisition::on_predecessor(WatchEvent event, bool lease_ok) {
+Actions Acquisition::on_predecessor(const WatchEvent& event, bool lease_ok) {
   if (state_ != State::waiting) return look_again();
-  if (mutant(Mutant::gone_means_held) || (event == WatchEvent::gone && ahead_ == 1 && lease_ok)) {
+  if (mutant(Mutant::gone_means_held) ||
+      (event.kind == WatchEvent::gone && ahead_ == 1 && lease_ok)) {
     Actions actions;
     actions.grant = true;
     return finish(std::move(actions));
   }
   // The predecessor may have been a waiter that gave up, so this is not yet a grant: look.
-  return look_again();
+  Actions actions = look_again();
+  actions.hint = event.hint;
+  return actions;
 }
 
 Actions Acquisition::on_pause_over() {

@@ -19,6 +19,7 @@ struct Actions {
   bool peek = false;              // ask whether the queue has a ticket
   bool join = false;              // join under nonce()
   bool look = false;              // look under nonce()
+  LookHint hint;                  // for the look: from the event that caused it
   std::optional<Ticket> watch;    // watch this predecessor (and only it)
   bool pause = false;             // wait a little, then on_pause_over()
   bool grant = false;             // the lock is granted, with token() and sign()
@@ -50,7 +51,7 @@ class Acquisition {
   // reached.
   Actions on_joined(const Result<Standing>& standing, Nonce fresh, bool lease_ok);
   Actions on_looked(const Result<Standing>& standing, Nonce fresh, bool lease_ok);
-  Actions on_predecessor(WatchEvent event, bool lease_ok);
+  Actions on_predecessor(const WatchEvent& event, bool lease_ok);
   Actions on_own_ticket();  // an event of the watch on the own ticket: look
   Actions on_backstop();    // the backstop timer has fired: look
   Actions on_pause_over();

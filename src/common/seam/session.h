@@ -22,6 +22,7 @@
 #include "common/base/unique_function.h"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,10 +42,23 @@ struct Done {
 
 enum class WatchId : std::uint64_t { none = 0 };
 
-enum class WatchEvent {
-  gone,  // the ticket is gone, and the session has seen every earlier event. If no other ticket is
-         // ahead, this is the grant (ZooKeeper, on the connection that read both tickets)
-  look,  // something happened, or the watch broke: look again
+// Where the look after an event may read: this server alone has every change up to this revision.
+// Only the session that made a hint can use it, and only for the next look after the event.
+struct LookHint {
+  std::int64_t revision = 0;  // 0: no hint
+  std::size_t server = 0;
+};
+
+struct WatchEvent {
+  enum Kind {
+    gone,  // the ticket is gone, and the session has seen every earlier event. If no other ticket
+           // is ahead, this is the grant (ZooKeeper, on the connection that read both tickets)
+    look,  // something happened, or the watch broke: look again
+  };
+  // Implicit: most events are only a kind.
+  WatchEvent(Kind what, LookHint where = {}) noexcept : kind(what), hint(where) {}
+  Kind kind;
+  LookHint hint;
 };
 using WatchHandler = UniqueFunction<void(WatchEvent)>;
 
@@ -68,7 +82,9 @@ class Session {
   virtual void join(const LockName& name, Nonce nonce, Answer<Standing> answer) = 0;
 
   // Reads where the ticket of this nonce stands, proven by the store, not older than this call.
-  virtual void look(const LockName& name, Nonce nonce, Answer<Standing> answer) = 0;
+  // With the hint of an event, the answer may be as old as that event.
+  virtual void look(const LockName& name, Nonce nonce, const LookHint& hint,
+                    Answer<Standing> answer) = 0;
 
   // Answers whether the queue has a ticket. Costs no write. For attempts with timeout 0.
   virtual void peek(const LockName& name, Answer<bool> busy) = 0;
