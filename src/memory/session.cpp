@@ -94,8 +94,7 @@ Session::Session(SessionParts parts, SessionListener& listener, SessionId id,
       listener_(listener),
       id_(id),
       peer_(std::move(peer)),
-      lease_(std::make_shared<LeaseView>()),
-      alive_(std::make_shared<bool>(true)) {
+      lease_(std::make_shared<LeaseView>()) {
   if (!parts_.store->leases()) return;
   last_sent_ = sent;
   lease_->extend(sent + parts_.timeout / 2, lease_deadline(sent, parts_.timeout));
@@ -103,7 +102,7 @@ Session::Session(SessionParts parts, SessionListener& listener, SessionId id,
 }
 
 Session::~Session() {
-  *alive_ = false;
+  lifetime_.end();
   peer_->cut();
   drop_questions();
   parts_.loop->cancel(beat_timer_);
@@ -117,13 +116,12 @@ void Session::beat() {
   const Time sent = parts_.loop->now();
   // The answer may be lost, so send the next heartbeat even if this one is not answered.
   beat_timer_ = parts_.loop->at(sent + parts_.timeout / 6, [this] { beat(); });
-  parts_.transport->request(
-      Traffic::heartbeat, [this, alive = alive_, parts = parts_, id = id_, sent] {
-        const bool there = parts.store->heartbeat(id, parts.store_clock->now());
-        parts.transport->answer(Traffic::heartbeat, [this, alive, sent, there] {
-          if (*alive) beat_answered(sent, there);
-        });
-      });
+  auto answered = lifetime_.guard([this, sent](bool there) { beat_answered(sent, there); });
+  // A request may reach the store after the end of the session, and more than once.
+  parts_.transport->request(Traffic::heartbeat, [answered, parts = parts_, id = id_] {
+    const bool there = parts.store->heartbeat(id, parts.store_clock->now());
+    parts.transport->answer(Traffic::heartbeat, [answered, there]() mutable { answered(there); });
+  });
 }
 
 void Session::beat_answered(Time sent, bool there) {
@@ -153,8 +151,7 @@ void Session::renew(Time sent, Time now) {
 
 void Session::over(const std::string& detail) {
   if (std::exchange(ended_, true)) return;
-  *alive_ = false;
-  alive_ = std::make_shared<bool>(false);
+  lifetime_.end();
   lease_->end();
   drop_questions();
   parts_.loop->cancel(beat_timer_);
@@ -188,19 +185,19 @@ void Session::ask(Traffic kind, F at_store, Answer<T> answer) {
       finish<T>(question, Error(Errc::connection_failed, "the store did not answer in time"));
     });
   }
-  parts_.transport->request(
-      kind, [this, kind, alive = alive_, transport = parts_.transport, store = parts_.store,
-             id = id_, at_store = std::move(at_store), question] {
-        auto result = std::make_shared<Result<T>>(at_store(*store, id));
-        transport->answer(kind, [this, alive, question, result] {
-          if (!*alive) return;
-          if (!*result && result->error().errc() == Errc::session_expired) {
-            over(result->error().what());
-          } else {
-            finish<T>(question, std::move(*result));
-          }
-        });
-      });
+  auto answered = lifetime_.guard([this, question](Result<T> result) {
+    if (!result && result.error().errc() == Errc::session_expired) {
+      over(result.error().what());
+    } else {
+      finish<T>(question, std::move(result));
+    }
+  });
+  // A request may reach the store after the end of the session, and more than once.
+  parts_.transport->request(kind, [kind, answered, transport = parts_.transport,
+                                   store = parts_.store, id = id_, at_store = std::move(at_store)] {
+    auto result = std::make_shared<Result<T>>(at_store(*store, id));
+    transport->answer(kind, [answered, result]() mutable { answered(std::move(*result)); });
+  });
 }
 
 // Answers a question once. A late or duplicated result finds no question and is ignored.
@@ -278,10 +275,10 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
 // Does not use the transport: this is a part of opening the session, and the transport has just
 // delivered the answer to that.
 void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
-  parts_.loop->defer([alive = alive_, answer = std::move(answer),
-                      base = parts_.store->settle_token_base(wanted)]() mutable {
-    if (*alive) answer(std::move(base));
-  });
+  parts_.loop->defer(lifetime_.guard(
+      [answer = std::move(answer), base = parts_.store->settle_token_base(wanted)]() mutable {
+        answer(std::move(base));
+      }));
 }
 
 void Session::close(Answer<Done> answer) {

@@ -1,6 +1,7 @@
 // Session: one client's session at a memory Store. It reaches the store through a Transport.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "common/seam/session.h"
 #include "memory/store.h"
 #include "memory/transport.h"
@@ -77,7 +78,7 @@ class Session final : public internal::Session {
   const SessionId id_;
   std::shared_ptr<Peer> peer_;
   std::shared_ptr<LeaseView> lease_;
-  std::shared_ptr<bool> alive_;  // false: answers that still arrive are ignored
+  Lifetime lifetime_;  // ended: answers that still arrive are ignored
   bool ended_ = false;
   Time last_sent_{};
   TimerId beat_timer_ = TimerId::none;

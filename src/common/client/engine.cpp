@@ -26,10 +26,9 @@ Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_
       host_(host),
       log_(std::move(log)),
       random_(seed),
-      token_base_(token_base),
-      alive_(std::make_shared<bool>(true)) {}
+      token_base_(token_base) {}
 
-Engine::~Engine() { *alive_ = false; }
+Engine::~Engine() { lifetime_.end(); }
 
 Nonce Engine::fresh_nonce() {
   if (mutant(Mutant::shared_nonce)) return Nonce{1};

@@ -7,6 +7,7 @@
 
 #include "common/recipe/acquisition.h"
 #include "common/client/hold.h"
+#include "common/base/lifetime.h"
 #include "common/base/log.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
@@ -187,7 +188,7 @@ class Engine final : public SessionListener {
   std::string trouble_;
   bool closing_ = false;
   Answer<Done> closed_;
-  std::shared_ptr<bool> alive_;  // false after destruction; answers of the backend check it
+  Lifetime lifetime_;  // for answers of the backend, which may come after the engine's end
 
   std::uint64_t next_nonce_ = 1;
   std::uint64_t next_attempt_ = 1;

@@ -17,22 +17,22 @@ void Engine::try_open() {
   open_timer_ = TimerId::none;
   if (closing_) return;
   drop_newcomer();  // a single session at a time, also if the newcomer is still being closed
-  backend_.open(*this, [this, alive = alive_](Result<std::unique_ptr<Session>> session) {
-    if (!*alive || closing_) return;
+  backend_.open(*this, lifetime_.guard([this](Result<std::unique_ptr<Session>> session) {
+    if (closing_) return;
     if (session) {
       check_token_base(std::move(session).value());
     } else {
       open_failed(session.error());
     }
-  });
+  }));
 }
 
 // Checks every session: the store may have been wiped or replaced since the last session.
 void Engine::check_token_base(std::unique_ptr<Session> session) {
   newcomer_ = std::move(session);
   newcomer_->settle_token_base(
-      token_base_, [this, alive = alive_, number = newcomers_](const Result<std::uint64_t>& base) {
-        if (!*alive || number != newcomers_ || dismissed_) return;
+      token_base_, lifetime_.guard([this, number = newcomers_](const Result<std::uint64_t>& base) {
+        if (number != newcomers_ || dismissed_) return;
         if (base && *base == token_base_) {
           ++newcomers_;
           session_opened(std::move(newcomer_));
@@ -41,17 +41,17 @@ void Engine::check_token_base(std::unique_ptr<Session> session) {
         const Error why = base ? token_base_differs(token_base_, *base) : base.error();
         dismiss_newcomer();
         open_failed({why.errc(), "connect to " + backend_.where() + ": " + why.what()});
-      });
+      }));
 }
 
 // Closes the refused session. Otherwise the store would keep it until it times out.
 void Engine::dismiss_newcomer() {
   dismissed_ = true;
-  newcomer_->close([this, alive = alive_, number = newcomers_](Result<Done> result) {
-    if (!*alive || number != newcomers_) return;
+  newcomer_->close(lifetime_.guard([this, number = newcomers_](Result<Done> result) {
+    if (number != newcomers_) return;
     drop_newcomer();
     if (closed_) std::exchange(closed_, nullptr)(std::move(result));
-  });
+  }));
 }
 
 void Engine::drop_newcomer() {
