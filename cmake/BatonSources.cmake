@@ -20,6 +20,7 @@ set(BATON_PUBLIC_HEADERS
 list(TRANSFORM BATON_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/)
 
 set(BATON_BASE_SOURCES
+    check.cpp
     clock.cpp
     fork_guard.cpp
     log.cpp

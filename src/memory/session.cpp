@@ -103,6 +103,7 @@ Session::Session(SessionParts parts, SessionListener& listener, SessionId id,
 
 Session::~Session() {
   lifetime_.end();
+  parts_.loop->assert_on_strand();
   peer_->cut();
   drop_questions();
   parts_.loop->cancel(beat_timer_);
@@ -150,6 +151,7 @@ void Session::renew(Time sent, Time now) {
 }
 
 void Session::over(const std::string& detail) {
+  parts_.loop->assert_on_strand();
   if (std::exchange(ended_, true)) return;
   lifetime_.end();
   lease_->end();
@@ -177,6 +179,7 @@ Result<Standing> without_sign(Result<Standing> standing, bool remote) {
 // wait for that timer, on virtual time perhaps without end.
 template <class T, class F>
 void Session::ask(Traffic kind, F at_store, Answer<T> answer) {
+  parts_.loop->assert_on_strand();
   const std::uint64_t question = next_question_++;
   Question& asked = questions_[question];
   asked.answer = std::make_shared<Answer<T>>(std::move(answer));
@@ -275,6 +278,7 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
 // Does not use the transport: this is a part of opening the session, and the transport has just
 // delivered the answer to that.
 void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  parts_.loop->assert_on_strand();
   parts_.loop->defer(lifetime_.guard(
       [answer = std::move(answer), base = parts_.store->settle_token_base(wanted)]() mutable {
         answer(std::move(base));
@@ -296,6 +300,7 @@ void Session::close(Answer<Done> answer) {
 
 WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor&,
                        WatchHandler handler) {
+  parts_.loop->assert_on_strand();
   const WatchId id{next_watch_++};
   watches_.emplace(id, std::move(handler));
   parts_.transport->request(Traffic::watch,
@@ -306,6 +311,7 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
 }
 
 void Session::unwatch(WatchId id) {
+  parts_.loop->assert_on_strand();
   if (watches_.erase(id) == 0) return;
   parts_.transport->request(
       Traffic::watch, [store = parts_.store, session = id_, id] { store->unwatch(session, id); });

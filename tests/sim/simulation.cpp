@@ -1,6 +1,8 @@
 #include "simulation.h"
 
+#include "common/base/check.h"
 #include "common/base/jitter.h"
+#include "common/base/mutant.h"
 #include "simulation_parts.h"
 
 #include <algorithm>
@@ -187,6 +189,15 @@ void Simulation::run_until(Time until) {
 }
 
 Outcome Simulation::run() {
+  // A broken invariant fails the run. With a seeded bug it does not: the checkers alone must catch
+  // that bug.
+  static Simulation* running = nullptr;
+  running = this;
+  const auto before = internal::set_check_handler([](const internal::BrokenInvariant& broken) {
+    if (internal::active_mutant != internal::Mutant::none) return;
+    running->fail(std::string("broken invariant at ") + broken.file + ":" +
+                  std::to_string(broken.line) + ": " + broken.condition);
+  });
   const Time began = world_.now();
   for (auto& slot : slots_) start_client(*slot);
   world_.after(world_.span(0ms, timeout_), [this] { nemesis(); });
@@ -210,6 +221,7 @@ Outcome Simulation::run() {
   outcome_.steps = world_.steps();
   outcome_.virtual_time = world_.now() - began;
   outcome_.trace = world_.trace();
+  internal::set_check_handler(before);
   return outcome_;
 }
 

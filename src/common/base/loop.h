@@ -5,6 +5,7 @@
 // SimLoop in the simulator.
 #pragma once
 
+#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/unique_function.h"
 
@@ -25,6 +26,12 @@ class Loop {
   virtual ~Loop() = default;
   virtual const Clock& clock() const noexcept = 0;
   Time now() const noexcept { return clock().now(); }
+
+  // Whether the caller is on the strand. After the loop's thread has ended, every thread is: no
+  // step runs any more, and the thread that closes the client destroys its state. A loop without a
+  // thread has a single caller, which is always on the strand.
+  virtual bool on_strand() const noexcept { return true; }
+  void assert_on_strand() const { BATON_ASSERT(on_strand()); }
 
   // On the strand only.
   virtual void defer(Task task) = 0;  // runs after the current step, before anything else

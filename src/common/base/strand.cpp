@@ -82,6 +82,7 @@ void Strand::follow_up(int most) {
 }
 
 void Strand::step(Task task) {
+  assert_on_strand();
   follow_up(kAll);  // deferred tasks that a calling thread has left
   if (task) call(task);
   task = nullptr;
@@ -97,11 +98,11 @@ void Strand::post_brief(Task task) {
   push(std::move(task), true);
   // A thread on the strand runs the posted tasks before it leaves the strand, or rings when it
   // leaves.
-  if (owner_.load() != std::this_thread::get_id()) ring();
+  if (!owned()) ring();
 }
 
 void Strand::run(Task task) {
-  if (owner_.load() == std::this_thread::get_id()) {
+  if (owned()) {
     // Already on the strand: taking it again would deadlock.
     deferred_.push_back(std::move(task));
     return;
@@ -152,6 +153,7 @@ void Strand::work() {
 }
 
 void Strand::settle() {
+  BATON_ASSERT(!owned());
   do {
     const Turn turn(*this);
     if (stopping()) return;
@@ -162,6 +164,7 @@ void Strand::settle() {
 // ---- timers
 
 TimerId Strand::at(Time when, Task task) {
+  assert_on_strand();
   if (when == kNever) return TimerId::none;
   const std::uint64_t id = next_timer_++;
   timers_.emplace(std::pair(when, id), std::move(task));
@@ -170,6 +173,7 @@ TimerId Strand::at(Time when, Task task) {
 }
 
 void Strand::cancel(TimerId id) {
+  assert_on_strand();
   const auto key = timer_keys_.find(static_cast<std::uint64_t>(id));
   if (key == timer_keys_.end()) return;
   timers_.erase(std::pair(key->second, key->first));
@@ -195,6 +199,7 @@ void Strand::rearm() {
 }
 
 Time Strand::next_timer() {
+  BATON_ASSERT(!owned());
   const std::lock_guard guard(strand_);
   return first_timer();
 }
@@ -214,6 +219,7 @@ void Strand::finish(const std::function<void()>& more) {
   const std::lock_guard guard(strand_);
   const std::lock_guard posted_guard(posted_mutex_);
   stopped_ = true;
+  finished_.store(true, std::memory_order_release);
   left_posted.swap(posted_);
   left_deferred.swap(deferred_);
   left_timers.swap(timers_);

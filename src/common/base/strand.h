@@ -2,6 +2,7 @@
 // decides how its thread sleeps and how it is woken (thread_loop.h, etcd/completion_loop.h).
 #pragma once
 
+#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/loop.h"
 
@@ -34,7 +35,12 @@ class Strand {
   Strand& operator=(const Strand&) = delete;
 
   // As in Loop.
-  void defer(Task task) { deferred_.push_back(std::move(task)); }
+  bool on_strand() const noexcept { return owned() || finished_.load(std::memory_order_acquire); }
+  void assert_on_strand() const { BATON_ASSERT(on_strand()); }
+  void defer(Task task) {
+    assert_on_strand();
+    deferred_.push_back(std::move(task));
+  }
   TimerId at(Time when, Task task);
   void cancel(TimerId id);
   void post(Task task);
@@ -85,7 +91,10 @@ class Strand {
   void fired() noexcept { armed_ = kNever; }      // the thread has woken up: no timer is armed
   // Marks this thread as the thread on the strand.
   struct Owned {
-    explicit Owned(Strand& s) : strand(s) { strand.owner_.store(std::this_thread::get_id()); }
+    explicit Owned(Strand& s) : strand(s) {
+      BATON_ASSERT(s.owner_.load() == std::thread::id());
+      strand.owner_.store(std::this_thread::get_id());
+    }
     ~Owned() { strand.owner_.store(std::thread::id()); }
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;
@@ -103,6 +112,8 @@ class Strand {
     bool brief;  // a calling thread may run it
   };
 
+  // Whether this thread is the thread on the strand.
+  bool owned() const noexcept { return owner_.load() == std::this_thread::get_id(); }
   std::size_t push(Task task, bool brief);  // returns how many tasks are ahead of it
   bool pop_posted(Task& task);
   bool pop_brief(Task& task);  // only if the first task is brief
@@ -119,6 +130,7 @@ class Strand {
   const Clock& clock_;
   const ErrorLog log_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> finished_{false};  // no step runs any more
 
   std::mutex posted_mutex_;
   std::deque<Posted> posted_;

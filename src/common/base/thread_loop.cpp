@@ -38,11 +38,13 @@ class ThreadLoop::State final : public Strand {
   }
 
   void add_fd(int fd, std::function<void()> handler) {
+    assert_on_strand();
     watch_fd(fd);
     fds_[fd] = std::make_shared<std::function<void()>>(std::move(handler));
   }
 
   void remove_fd(int fd) {
+    assert_on_strand();
     if (fds_.erase(fd) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   }
 
@@ -109,6 +111,7 @@ ThreadLoop::ThreadLoop(const Clock& clock, ErrorLog log)
 
 ThreadLoop::~ThreadLoop() { stop(); }
 
+bool ThreadLoop::on_strand() const noexcept { return state_->on_strand(); }
 void ThreadLoop::defer(Task task) { state_->defer(std::move(task)); }
 TimerId ThreadLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }
 void ThreadLoop::cancel(TimerId id) { state_->cancel(id); }

@@ -21,6 +21,7 @@ class ThreadLoop final : public Loop {
   ~ThreadLoop() override;  // stop()
 
   const Clock& clock() const noexcept override { return clock_; }
+  bool on_strand() const noexcept override;
   void defer(Task task) override;
   TimerId at(Time when, Task task) override;
   void cancel(TimerId id) override;

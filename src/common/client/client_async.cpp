@@ -56,6 +56,7 @@ void ClientImpl::cancel(const std::shared_ptr<Attempt>& attempt) noexcept {
 
 // On the strand, because only the engine grants locks.
 void ClientImpl::watch_pending_grants() {
+  loop_.assert_on_strand();
   if (pending_timer_ != TimerId::none) return;
   pending_timer_ = loop_.at(loop_.now() + kSlowHandler, [this] {
     pending_timer_ = TimerId::none;

@@ -51,6 +51,7 @@ std::chrono::nanoseconds Engine::backoff(int failures) {
 // ---- attempts
 
 void Engine::start(const std::shared_ptr<Attempt>& attempt) {
+  loop_.assert_on_strand();
   if (attempt->machine.done()) return;  // cancelled before it began
   attempt->id = next_attempt_++;
   attempts_.emplace(attempt->id, attempt);
@@ -64,6 +65,7 @@ void Engine::start(const std::shared_ptr<Attempt>& attempt) {
 }
 
 void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
+  loop_.assert_on_strand();
   const char* what = why == Errc::timeout     ? "timed out"
                      : why == Errc::cancelled ? "cancelled by the caller"
                      : why == Errc::closed    ? "the client was closed"
@@ -97,6 +99,9 @@ Error Engine::describe(const Attempt& attempt, const Error& error) const {
 }
 
 void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions) {
+  // Without a session the machine asks for nothing but its end.
+  BATON_ASSERT(session_ != nullptr ||
+               !(actions.peek || actions.join || actions.look || actions.watch || actions.grant));
   // Before clear_waiting(), which resets the rank: the text says how many tickets were ahead.
   if (actions.fail) actions.fail = describe(*attempt, *actions.fail);
   if (actions.withdraw) {
@@ -181,6 +186,7 @@ void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
 
 void Engine::settle(const std::shared_ptr<Attempt>& attempt,
                     Result<std::shared_ptr<Hold>> outcome) {
+  BATON_ASSERT(attempt->machine.done());
   clear_waiting(attempt);
   attempts_.erase(attempt->id);
   ++attempt->request;
@@ -215,6 +221,7 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
 }
 
 void Engine::close(Answer<Done> answer) {
+  loop_.assert_on_strand();
   closing_ = true;
   loop_.cancel(open_timer_);
   const Error closed(Errc::closed, "the client was closed");
@@ -244,6 +251,7 @@ void Engine::close(Answer<Done> answer) {
 }
 
 void Engine::abandon() noexcept {
+  loop_.assert_on_strand();
   closing_ = true;
   if (session_ != nullptr) session_->lease()->end();
   for (const auto& [id, attempt] : std::exchange(attempts_, {})) {

@@ -7,6 +7,7 @@
 
 #include "common/recipe/acquisition.h"
 #include "common/client/hold.h"
+#include "common/base/check.h"
 #include "common/base/lifetime.h"
 #include "common/base/log.h"
 #include "common/base/loop.h"

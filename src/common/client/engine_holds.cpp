@@ -13,6 +13,8 @@ namespace baton::internal {
 // ---- holds
 
 void Engine::drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
+  loop_.assert_on_strand();
+  BATON_ASSERT(!hold->is_held());
   if (!holds_.contains(hold->nonce())) {
     // The session has ended, or lose() came first: a withdrawal may be under way already.
     if (!answer) return;
@@ -93,6 +95,7 @@ void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
 }
 
 void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
+  loop_.assert_on_strand();
   if (session_ == nullptr || !holds_.contains(hold->nonce())) {
     answer(false);
     return;
@@ -107,6 +110,7 @@ void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
 // ---- own tickets
 
 void Engine::watch_own(const LockName& name, const Ticket& ticket, bool soon) {
+  BATON_ASSERT(ticket.ours);
   const Nonce nonce = *ticket.ours;
   if (own_watches_.contains(nonce) || mutant(Mutant::no_own_watch)) return;
   own_watches_[nonce] = session_->watch(name, ticket, {std::nullopt, soon},

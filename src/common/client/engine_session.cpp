@@ -9,6 +9,7 @@
 namespace baton::internal {
 
 void Engine::open(Answer<Done> answer) {
+  loop_.assert_on_strand();
   opened_ = std::move(answer);
   try_open();
 }
@@ -29,6 +30,7 @@ void Engine::try_open() {
 
 // Checks every session: the store may have been wiped or replaced since the last session.
 void Engine::check_token_base(std::unique_ptr<Session> session) {
+  BATON_ASSERT(session_ == nullptr && newcomer_ == nullptr);  // one session at a time
   newcomer_ = std::move(session);
   newcomer_->settle_token_base(
       token_base_, lifetime_.guard([this, number = newcomers_](const Result<std::uint64_t>& base) {
@@ -74,6 +76,7 @@ void Engine::newcomer_ended(const std::string& detail) {
 }
 
 void Engine::session_opened(std::unique_ptr<Session> session) {
+  BATON_ASSERT(session_ == nullptr && holds_.empty() && own_watches_.empty() && jobs_.empty());
   session_ = std::move(session);
   ++epoch_;
   open_failures_ = 0;
@@ -89,6 +92,7 @@ void Engine::session_opened(std::unique_ptr<Session> session) {
 }
 
 void Engine::with_session(Time until, Answer<Session*> answer) {
+  loop_.assert_on_strand();
   if (session_ != nullptr) {
     answer(session_.get());
     return;
@@ -139,6 +143,7 @@ void Engine::open_failed(const Error& error) {
 }
 
 void Engine::session_ended(std::error_code reason, const std::string& detail) {
+  loop_.assert_on_strand();
   if (session_ == nullptr && newcomer_ != nullptr) {
     newcomer_ended(detail);
     return;
@@ -184,6 +189,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
 }
 
 void Engine::session_resumed() {
+  loop_.assert_on_strand();
   if (session_ == nullptr) return;
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
@@ -196,6 +202,7 @@ void Engine::session_resumed() {
 }
 
 SessionInfo Engine::info() const {
+  loop_.assert_on_strand();
   SessionInfo info;
   if (session_ != nullptr) {
     info = session_->info();

@@ -4,6 +4,7 @@
 
 #include <baton/lock.h>
 
+#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/seam/lease_view.h"
 #include "common/seam/ticket.h"
@@ -72,7 +73,10 @@ class Hold {
 
   // Requests stop on lost_token(). Runs stop callbacks of the program, so call it only on the loss
   // thread.
-  void announce_loss() noexcept { stop_.request_stop(); }
+  void announce_loss() noexcept {
+    BATON_ASSERT(state_.load(std::memory_order_acquire) == kLost);
+    stop_.request_stop();
+  }
 
  private:
   static constexpr int kHeld = 0;

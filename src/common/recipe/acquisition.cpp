@@ -1,5 +1,6 @@
 #include "common/recipe/acquisition.h"
 
+#include "common/base/check.h"
 #include "common/base/mutant.h"
 #include "common/recipe/queue_rule.h"
 
@@ -9,6 +10,7 @@
 namespace baton::internal {
 
 Actions Acquisition::finish(Actions actions) {
+  BATON_ASSERT(!done() && (actions.grant != actions.fail.has_value()));
   state_ = State::done;
   return actions;
 }
@@ -170,6 +172,7 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
     actions.fail = Error(Errc::timeout, "the lock is not free");
     return finish(std::move(actions));
   }
+  BATON_ASSERT(judgement.predecessor);
   state_ = State::waiting;
   actions.watch = std::move(judgement.predecessor);
   return actions;
