@@ -23,7 +23,10 @@ std::string Session::path(const LockName& name, std::string_view node) const {
   return directory(name) + "/" + std::string(node);
 }
 
-void Session::forget(const OwnTicketPtr& ticket) {
+// Changes the state of the ticket, and forgets a ticket that is gone.
+void Session::apply(const OwnTicketPtr& ticket, TicketEvent event) {
+  ticket->on(event);
+  if (ticket->state() != TicketState::gone) return;
   tickets_.erase(ticket->nonce);
   if (heartbeat_ != nullptr) heartbeat_->set_active(!tickets_.empty());
 }
@@ -49,7 +52,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
     return;
   }
   const auto ticket = known->second;
-  if (ticket->state == OwnTicket::State::there) {
+  if (is_present(ticket->state())) {
     look(name, nonce, {}, std::move(answer));
     return;
   }
@@ -57,6 +60,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
     if (!node) {
       answer(node.error());
     } else if (node->empty()) {
+      apply(ticket, TicketEvent::rejoin_absent);
       create(ticket, 0, std::move(answer));
     } else {
       adopt(ticket, *node, std::move(answer));
@@ -65,7 +69,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
 }
 
 void Session::create(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer) {
-  if (ticket->withdrawn) {
+  if (ticket->state() != TicketState::creating) {
     // Withdrawn meanwhile. Creating the node now would leave an orphan: withdraw has already
     // reported it gone, or is about to.
     answer(Error(Errc::cancelled, "join " + directory(ticket->name) + ": cancelled"));
@@ -75,8 +79,6 @@ void Session::create(const OwnTicketPtr& ticket, int tries, Answer<Standing> ans
   attempt->ticket = ticket;
   attempt->tries = tries;
   attempt->answer = std::move(answer);
-  ticket->state = OwnTicket::State::joining;
-  ticket->attempt = attempt;
   Request request{Request::Kind::create_entry, path(ticket->name, entry_prefix(ticket->id)),
                   encode_label(parts_.label)};
   ticket->create_request = outbox_.ask(std::move(request), [attempt](Reply& reply, std::uint64_t) {
@@ -91,24 +93,28 @@ void Session::created(const std::shared_ptr<JoinTry>& attempt, const Listing& li
   const Reply& made = attempt->made;
   const std::string what = "join " + directory(ticket->name);
   std::optional<Result<Standing>> outcome;
-  if (made.status == Status::ok) {
-    ticket->state = OwnTicket::State::there;
+  if (ticket->state() == TicketState::gone) {  // withdrawn before the create was sent
+    outcome = call_error(Status::failed, 0, what);
+  } else if (made.status == Status::ok) {
+    apply(ticket, TicketEvent::create_ok);
     ticket->node = made.path.substr(made.path.rfind('/') + 1);
     ticket->sequence = sequence_of(ticket->node).value_or(kLastSequence);
     ticket->token = made.created_at;
     outcome = standing(ticket, listing);
   } else if (made.status == Status::lost) {
-    ticket->state = OwnTicket::State::in_doubt;
+    apply(ticket, TicketEvent::create_lost);
     outcome = call_error(made.status, made.code, what);
-  } else if (made.status == Status::no_node && !ticket->withdrawn) {
-    make_parents(ticket, attempt->tries, std::move(attempt->answer));
-    return;
   } else {
-    forget(ticket);
+    apply(ticket, made.status == Status::no_node ? TicketEvent::create_no_parent
+                                                 : TicketEvent::create_refused);
+    if (ticket->state() == TicketState::making_parents) {
+      make_parents(ticket, attempt->tries, std::move(attempt->answer));
+      return;
+    }
     outcome = call_error(made.status, made.code, what);
   }
-  for (auto& gone : std::exchange(ticket->gone, {})) {
-    withdraw(ticket->name, ticket->nonce, std::move(gone));  // came while the create was under way
+  for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
+    withdraw(ticket->name, ticket->nonce, std::move(withdrawal));
   }
   attempt->answer(*std::move(outcome));
 }
@@ -116,7 +122,7 @@ void Session::created(const std::shared_ptr<JoinTry>& attempt, const Listing& li
 void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer) {
   const std::string where = directory(ticket->name);
   if (tries >= kMostTries) {
-    forget(ticket);
+    apply(ticket, TicketEvent::parents_failed);
     answer(
         Error(Errc::store_error,
               "join " + where +
@@ -137,18 +143,20 @@ void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
       const bool there = reply.status == Status::ok || reply.status == Status::node_exists;
       if (!there && reply.status != Status::no_node) *refused = reply;
       if (!last) return;
-      if (ticket->withdrawn) {  // no entry was created, and none will be
-        forget(ticket);
-        for (auto& gone : std::exchange(ticket->gone, {})) gone(Done{});
+      const bool no_containers = !there && *refused &&
+                                 (*refused)->status == Status::unimplemented &&
+                                 kind == Request::Kind::create_container;
+      const bool failed = !there && *refused && !no_containers;
+      const bool cancelled = ticket->state() == TicketState::cancelling_parents;
+      // If it failed or was cancelled, no entry was created and none will be.
+      apply(ticket, failed ? TicketEvent::parents_failed : TicketEvent::parents_made);
+      if (cancelled) {
+        for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) withdrawal(Done{});
         answer(Error(Errc::cancelled, "join " + where + ": cancelled"));
-      } else if (!there && *refused && (*refused)->status == Status::unimplemented &&
-                 kind == Request::Kind::create_container) {
-        permanent_parents_ = true;  // a server without containers
-        create(ticket, tries + 1, std::move(answer));
-      } else if (!there && *refused) {
-        forget(ticket);  // no entry was created: the next join starts again
+      } else if (failed) {
         answer(call_error((*refused)->status, (*refused)->code, "make " + where));
       } else {
+        if (no_containers) permanent_parents_ = true;
         create(ticket, tries + 1, std::move(answer));
       }
     });
@@ -183,13 +191,15 @@ void Session::adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<
       {Request::Kind::get, path(ticket->name, node), {}},
       [this, ticket, node, answer = std::move(answer)](Reply& reply, std::uint64_t) mutable {
         if (reply.status == Status::ok && reply.owner == connection_.session) {
-          ticket->state = OwnTicket::State::there;
+          apply(ticket, TicketEvent::rejoin_adopted);
           ticket->node = node;
           ticket->sequence = sequence_of(node).value_or(kLastSequence);
           ticket->token = reply.created_at;
           look(ticket->name, ticket->nonce, {}, std::move(answer));
         } else if (reply.status == Status::ok || reply.status == Status::no_node) {
-          create(ticket, 0, std::move(answer));  // gone, or of an old session and about to go
+          // The node is gone, or belongs to an old session and is about to go.
+          apply(ticket, TicketEvent::rejoin_absent);
+          create(ticket, 0, std::move(answer));
         } else {
           answer(call_error(reply.status, reply.code, "read " + path(ticket->name, node)));
         }
@@ -226,7 +236,7 @@ Result<Standing> Session::standing(const OwnTicketPtr& ticket, const Listing& li
 
 void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
+  if (known == tickets_.end() || !is_present(known->second->state())) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Standing{}); });
     return;
   }
@@ -269,29 +279,23 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
     return;
   }
   const auto ticket = known->second;
-  ticket->withdrawn = true;
-  switch (ticket->state) {
-    case OwnTicket::State::joining:
-      if (outbox_.recall(ticket->create_request)) {
-        forget(ticket);
-        if (const auto attempt = ticket->attempt.lock()) {
-          attempt->made.status = Status::failed;  // never sent
-        }
-        parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
-        return;
-      }
-      ticket->gone.push_back(std::move(answer));
-      return;
-    case OwnTicket::State::there:
+  if (ticket->state() == TicketState::creating && outbox_.recall(ticket->create_request)) {
+    apply(ticket, TicketEvent::withdraw_unsent);
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+    return;
+  }
+  apply(ticket, TicketEvent::withdraw);
+  switch (ticket->state()) {
+    case TicketState::removing:
       remove(ticket, std::move(answer));
       return;
-    case OwnTicket::State::in_doubt:
+    case TicketState::searching:
       find(ticket,
            [this, ticket, answer = std::move(answer)](const Result<std::string>& node) mutable {
              if (!node) {
                answer(node.error());
              } else if (node->empty()) {
-               forget(ticket);
+               apply(ticket, TicketEvent::withdraw_absent);
                answer(Done{});
              } else {
                ticket->node = *node;
@@ -299,6 +303,8 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
              }
            });
       return;
+    default:  // cancelling: the answer that is under way decides
+      ticket->withdrawals.push_back(std::move(answer));
   }
 }
 
@@ -308,7 +314,7 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<Done> answer) {
   outbox_.ask({Request::Kind::remove, node, {}}, [this, ticket, node, answer = std::move(answer)](
                                                      Reply& reply, std::uint64_t) mutable {
     if (reply.status == Status::ok || reply.status == Status::no_node) {
-      forget(ticket);
+      apply(ticket, TicketEvent::removed);
       answer(Done{reply.status == Status::ok || ticket->removal_in_doubt});
     } else {
       ticket->removal_in_doubt |= reply.status == Status::lost;

@@ -7,6 +7,7 @@
 #include "zk/heartbeat.h"
 #include "zk/read_coalescer.h"
 #include "zk/outbox.h"
+#include "zk/own_ticket.h"
 #include "zk/watches.h"
 
 #include <chrono>
@@ -66,29 +67,6 @@ class Session final : public internal::Session, private TransportListener {
 
  private:
   struct JoinTry;
-  // A ticket of this client, from the first request about it until it is certainly gone.
-  struct OwnTicket {
-    enum class State {
-      joining,   // the create is under way
-      in_doubt,  // the answer was lost
-      there,
-    };
-    OwnTicket(LockName lock, Nonce ours, std::string entry)
-        : name(std::move(lock)), nonce(ours), id(std::move(entry)) {}
-    const LockName name;
-    const Nonce nonce;
-    const std::string id;
-    State state = State::joining;
-    std::string node;  // the child's name, once known
-    std::int64_t sequence = 0;
-    std::uint64_t token = 0;
-    std::uint64_t create_request = 0;
-    bool withdrawn = false;
-    bool removal_in_doubt = false;   // the answer to a removal was lost
-    std::vector<Answer<Done>> gone;  // withdrawals while the create was under way
-    std::weak_ptr<JoinTry> attempt;
-  };
-  using OwnTicketPtr = std::shared_ptr<OwnTicket>;
   struct Walk;
   class WatchSession;
 
@@ -99,7 +77,7 @@ class Session final : public internal::Session, private TransportListener {
   void find(const OwnTicketPtr& ticket, Answer<std::string> node);  // "": it does not exist
   void adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<Done> answer);
-  void forget(const OwnTicketPtr& ticket);
+  void apply(const OwnTicketPtr& ticket, TicketEvent event);
   Result<Standing> standing(const OwnTicketPtr& ticket, const Listing& listing) const;
   std::string directory(const LockName& name) const;
   std::string path(const LockName& name, std::string_view node) const;

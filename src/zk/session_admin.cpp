@@ -157,7 +157,7 @@ struct Session::Proof : Question {
 
 void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
   const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
+  if (known == tickets_.end() || !is_present(known->second->state())) {
     take_wanted_until();
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(false); });
     return;
