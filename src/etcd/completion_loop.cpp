@@ -153,6 +153,7 @@ CompletionLoop::~CompletionLoop() {
 }
 
 void CompletionLoop::defer(Task task) { state_->defer(std::move(task)); }
+bool CompletionLoop::on_strand() const noexcept { return state_->on_strand(); }
 TimerId CompletionLoop::at(Time when, Task task) { return state_->at(when, std::move(task)); }
 void CompletionLoop::cancel(TimerId id) { state_->cancel(id); }
 void CompletionLoop::post(Task task) { state_->post(std::move(task)); }

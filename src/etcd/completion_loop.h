@@ -51,6 +51,7 @@ class CompletionLoop final : public Loop {
   void cancel(TimerId id) override;
   void post(Task task) override;
   void run(Task task) override;
+  bool on_strand() const noexcept override;
   bool may_oversleep() const noexcept override { return true; }
   void nudge() noexcept override;
 
