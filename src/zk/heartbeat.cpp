@@ -96,7 +96,10 @@ void Heartbeat::answered(Time sent, bool write, const Reply& reply) {
   if (active_ && write_next_ && write_is_old()) {
     beat();  // a lock was requested meanwhile, which needs a write
   } else {
-    schedule(std::max(loop_.now(), sent + interval_));
+    // The gap since the heartbeat before an outage makes this deadline early, perhaps earlier than
+    // the next regular heartbeat. A second heartbeat soon closes the gap.
+    const bool after_gap = active_ && lease_.gap() >= 2 * interval_ + interval_ / 2;
+    schedule(std::max(loop_.now(), sent + (after_gap ? interval_ / 16 : interval_)));
   }
   renewed_();
 }

@@ -164,6 +164,30 @@ TEST_F(ZkHeartbeatTest, AfterReconnectItBeatsAtOnce) {
   EXPECT_EQ(sent(), Texts{kWrite});
 }
 
+TEST_F(ZkHeartbeatTest, AfterAnOutageASecondHeartbeatSoonMovesTheDeadline) {
+  wire.connect();
+  live(1s + 300ms);
+  wire.cut();
+  loop.advance(3s);  // the first deadline afterwards is earlier than the next regular heartbeat
+  wire.connect();
+  sent();
+  live(100ms);
+  EXPECT_EQ(sent(), Texts{kSync}) << "one, and no more";
+  EXPECT_GT(heartbeat->deadline(), loop.now() + 4s);
+}
+
+TEST_F(ZkHeartbeatTest, AfterAnOutageThatOutlastsTheLeaseTheSecondHeartbeatIsAWrite) {
+  wire.connect();
+  live(1s + 300ms);
+  wire.cut();
+  loop.advance(7s);  // the first deadline afterwards lies in the past
+  wire.connect();
+  sent();
+  live(100ms);
+  EXPECT_EQ(sent(), Texts{kWrite}) << "only a write starts a new lease";
+  EXPECT_GT(heartbeat->deadline(), loop.now() + 4s);
+}
+
 TEST_F(ZkHeartbeatTest, AfterReconnectAnIdleOneSyncs) {
   wire.connect();
   wire.settle();

@@ -44,6 +44,8 @@ class HeartbeatLease {
   void reconnected(Time apart) noexcept;
   // Returns the epoch, which is long past, until a write was answered: nothing is proven earlier.
   Time deadline() const noexcept;
+  // The time between the last two answered heartbeats; zero after the first.
+  Nanos gap() const noexcept { return gap_; }
 
  private:
   struct Beat {
