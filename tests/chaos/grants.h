@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,10 +54,12 @@ class Waiter {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// Who held a lock, one after the other. Each lets go at once.
+// The holders of a lock, one after the other. Each releases the lock at once, except the one that
+// keep() names.
 class Grants {
  public:
   void add(Result<Lock> r) {
+    std::optional<Lock> released;  // after the mutex
     const std::lock_guard guard(mutex_);
     if (!r) {
       errors_.push_back(r.error().what());
@@ -64,7 +67,19 @@ class Grants {
     }
     if (!r->valid()) errors_.push_back("a grant that is not valid");
     tokens_.push_back(r->token());
-  }  // releases
+    (tokens_.size() == keep_ ? kept_ : released) = std::move(r).value();
+  }
+  // The holder of this number (1: the first) keeps the lock until let_go().
+  void keep(std::size_t number) {
+    const std::lock_guard guard(mutex_);
+    keep_ = number;
+  }
+  void let_go() {
+    std::optional<Lock> released;
+    const std::lock_guard guard(mutex_);
+    keep_ = 0;
+    released.swap(kept_);
+  }
   std::vector<std::uint64_t> tokens() const {
     const std::lock_guard guard(mutex_);
     return tokens_;
@@ -91,6 +106,8 @@ class Grants {
   mutable std::mutex mutex_;
   std::vector<std::uint64_t> tokens_;
   std::vector<std::string> errors_;
+  std::size_t keep_ = 0;  // 0: none
+  std::optional<Lock> kept_;
 };
 
 // The tokens of those in line, in order.

@@ -50,14 +50,14 @@ class ZkExhaustion : public ::testing::Test {
     ClientOptions options;
     options.session_timeout = 40s;  // outlives a restart on a busy machine
     options.zookeeper.persistent_parents = permanent_;
-    return Client::connect("zk://" + server_.hosts() + "/years", options);
+    return Client::connect("zk://" + proxy_.host() + "/years", options);
   }
 
-  // The next entry of the lock's directory gets this number. Whoever is connected reconnects.
+  // The next entry of the lock's directory gets this number. Clients reconnect.
   void set_next_number(std::int32_t next) {
     server_.kill(0);
     forge_next_number(server_, 0, kDirectory, next);
-    server_.start(0);
+    server_.start(0, proxy_);
   }
 
   static std::string number_of(const std::string& id) { return id.substr(id.rfind('-') + 1); }
@@ -84,6 +84,7 @@ class ZkExhaustion : public ::testing::Test {
 
   bool permanent_ = true;
   test::ZkEnsemble server_{sweeping_server()};
+  test::Proxy proxy_{server_.client_port(0)};
 };
 
 TEST_F(ZkExhaustion, TheLastNumbersServeAndTheVeryLastServesNobody) {

@@ -228,15 +228,18 @@ TEST_F(ZkSecurity, AWaiterWhoMayNotReadWhoeverIsAheadLooksNowAndThen) {
 }
 
 TEST_F(ZkSecurity, CredentialsAreShownAgainAfterAReconnectAndToANewSession) {
-  auto app = connect(as(kApp));
-  auto second = connect(as(kApp));
+  test::Proxy door(server().client_port(0));
+  const std::string url = "zk://" + door.host() + root_;
+  auto app = Client::connect(url, as(kApp));
+  auto second = Client::connect(url, as(kApp));
   const auto entries = [&] { return app.inspect("team/job").entries; };
   auto lock = app.mutex("team/job").acquire({.timeout = kLong});
   std::atomic<bool> granted{false};
   second.mutex("team/job").acquire_async({}, [&](Result<Lock> r) { granted = r.has_value(); });
   ASSERT_TRUE(eventually("in line", [&] { return entries().size() == 2; }));
 
-  server().restart(0);
+  server().kill(0);
+  server().start(0, door);
   lock.verify(kLong);
   // The waiter's session ends: it joins again, by a new one.
   const std::string waiter = entries().at(1).id;
@@ -255,9 +258,11 @@ TEST_F(ZkSecurity, CredentialsAreShownAgainAfterAReconnectAndToANewSession) {
 TEST_F(ZkSecurity, CredentialsAreShownAlsoWhenTheFirstAttemptsToConnectFailed) {
   ClientOptions options = as(kApp);
   options.connect_timeout = kLong;
+  test::Proxy door(server().client_port(0));
   server().kill(0);
-  auto connecting = std::async(std::launch::async, [&] { return connect(options); });
-  server().start(0);
+  auto connecting = std::async(
+      std::launch::async, [&] { return Client::connect("zk://" + door.host() + root_, options); });
+  server().start(0, door);
   auto app = connecting.get();
   auto lock = app.mutex("team/job").acquire({.timeout = kLong});
   RawZk raw(server().hosts(), kApp.digest());

@@ -153,6 +153,12 @@ void ZkEnsemble::start(int i, bool wait) {
   if (wait) wait_serving(i);
 }
 
+void ZkEnsemble::start(int i, Proxy& door) {
+  door.cut();
+  start(i);
+  door.heal();
+}
+
 void ZkEnsemble::restart(int i) {
   kill(i);
   start(i);
