@@ -26,7 +26,7 @@ ClientWatch::ClientWatch(ThreadLoop& loop, const StoreDir& store, Liveness& own,
 ClientWatch::~ClientWatch() { stop(); }
 
 void ClientWatch::stop() {
-  *alive_ = false;
+  lifetime_.end();
   // A forked child shares the epoll of its parent and must not remove the parent's descriptor.
   if (inotify_ && fork_generation_ == fork_generation()) loop_.remove_fd(inotify_.get());
   inotify_.reset();
@@ -42,19 +42,16 @@ void ClientWatch::add(ClientId client) {
   if (watched.descriptor < 0) watch_file(client, watched);
   // The client may have died before the watch was added.
   if (test_liveness(store_.clients(), 'c', client) == Alive::no) {
-    loop_.defer([this, alive = alive_, client] {
-      if (*alive) report(client);
-    });
+    loop_.defer(lifetime_.guard([this, client] { report(client); }));
     return;
   }
   // Or the client is dying: it closed its file before the watch was added, so no event will come,
   // but the kernel has not dropped its lock yet. Test once more a little later.
-  loop_.at(loop_.now() + milliseconds(8), [this, alive = alive_, client] {
-    if (*alive && clients_.contains(client) &&
-        test_liveness(store_.clients(), 'c', client) == Alive::no) {
+  loop_.at(loop_.now() + milliseconds(8), lifetime_.guard([this, client] {
+    if (clients_.contains(client) && test_liveness(store_.clients(), 'c', client) == Alive::no) {
       report(client);
     }
-  });
+  }));
 }
 
 void ClientWatch::remove(ClientId client) {
@@ -174,9 +171,8 @@ void ClientWatch::test(ClientId client) {
   // must be tested again.
   const int done = kTests - it->second.tests_left--;
   if (it->second.tests_left == 0) return;
-  loop_.at(loop_.now() + milliseconds(1 << done), [this, alive = alive_, client] {
-    if (*alive) test(client);
-  });
+  loop_.at(loop_.now() + milliseconds(1 << done),
+           lifetime_.guard([this, client] { test(client); }));
 }
 
 void ClientWatch::report(ClientId client) {
@@ -190,9 +186,7 @@ void ClientWatch::report(ClientId client) {
 void ClientWatch::arm_fallback() {
   if (fallback_armed_) return;
   fallback_armed_ = true;
-  loop_.at(loop_.now() + kFallback, [this, alive = alive_] {
-    if (*alive) look_at_all();
-  });
+  loop_.at(loop_.now() + kFallback, lifetime_.guard([this] { look_at_all(); }));
 }
 
 void ClientWatch::look_at_all() {

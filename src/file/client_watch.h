@@ -3,13 +3,13 @@
 
 #include "common/base/fork_guard.h"
 #include "common/seam/session.h"
+#include "common/base/lifetime.h"
 #include "common/base/thread_loop.h"
 #include "common/base/unique_fd.h"
 #include "file/liveness.h"
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <unordered_map>
 
 namespace baton::file {
@@ -61,7 +61,7 @@ class ClientWatch {
   bool fallback_armed_ = false;
   std::unordered_map<ClientId, Watched> clients_;
   std::unordered_map<int, ClientId> by_descriptor_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for timers that outlive this
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::file

@@ -77,7 +77,7 @@ Session::Session(ThreadLoop& loop, std::shared_ptr<Store> store, const BackendOp
 }
 
 Session::~Session() {
-  *alive_ = false;
+  lifetime_.end();
   // A forked child shares the epoll of its parent and must not remove the parent's descriptor.
   if (fork_generation_ == fork_generation() && !closed_) loop_.remove_fd(liveness_.bell());
   watches_.clear();
@@ -152,9 +152,7 @@ void Session::forget(Lock& lock) noexcept {
 void Session::arm_idle_timer(std::chrono::milliseconds delay) {
   if (idle_timer_armed_ || closed_) return;
   idle_timer_armed_ = true;
-  loop_.at(loop_.now() + delay, [this, alive = alive_] {
-    if (*alive) discard_idle();
-  });
+  loop_.at(loop_.now() + delay, lifetime_.guard([this] { discard_idle(); }));
 }
 
 void Session::discard_idle() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/seam/session.h"
+#include "common/base/lifetime.h"
 #include "common/base/thread_loop.h"
 #include "file/client_watch.h"
 #include "file/clients.h"
@@ -94,7 +95,7 @@ class Session final : public internal::Session {
   bool idle_timer_armed_ = false;
   bool closed_ = false;
   std::shared_ptr<LeaseView> lease_ = std::make_shared<LeaseView>();
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::file

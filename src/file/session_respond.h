@@ -22,9 +22,9 @@ void Session::respond(Answer<T> answer, F&& work) {
       return Error(Errc::store_error, e.what());
     }
   }();
-  loop_.defer([alive = alive_, answer = std::move(answer), result = std::move(result)]() mutable {
-    if (*alive) answer(std::move(result));
-  });
+  loop_.defer(lifetime_.guard([answer = std::move(answer), result = std::move(result)]() mutable {
+    answer(std::move(result));
+  }));
 }
 
 }  // namespace baton::file

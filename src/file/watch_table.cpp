@@ -35,9 +35,7 @@ void WatchTable::fire(WatchId id) {
   const auto it = watches_.find(id);
   if (it == watches_.end() || it->second.lock == nullptr) return;
   detach(it->second);
-  loop_.defer([this, alive = alive_, id] {
-    if (*alive) deliver(id);
-  });
+  loop_.defer(lifetime_.guard([this, id] { deliver(id); }));
 }
 
 void WatchTable::deliver(WatchId id) {

@@ -2,6 +2,7 @@
 // tells it what has happened.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
 #include "file/lock_queue.h"
@@ -9,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <unordered_map>
 
 namespace baton::file {
@@ -22,7 +22,7 @@ class WatchTable {
   // on_over: called when a watch of that ticket has fired or was removed.
   WatchTable(Loop& loop, std::function<void(const QueuedTicket&)> on_over)
       : loop_(loop), on_over_(std::move(on_over)) {}
-  ~WatchTable() { *alive_ = false; }
+  ~WatchTable() { lifetime_.end(); }
 
   // Without a ticket the watch fires at once: its handler runs after the current step.
   WatchId add(LockWatches& lock, QueuedTicket ticket, WatchHandler handler);
@@ -50,7 +50,7 @@ class WatchTable {
   std::function<void(const QueuedTicket&)> on_over_;
   std::unordered_map<WatchId, Watch> watches_;
   std::uint64_t next_ = 1;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::file

@@ -14,11 +14,10 @@ Heartbeat::Heartbeat(Loop& loop, Transport& transport, std::chrono::milliseconds
       transport_(transport),
       interval_(std::chrono::duration_cast<Nanos>(HeartbeatLease::interval(timeout))),
       renewed_(std::move(renewed)),
-      lease_(timeout, born),
-      alive_(std::make_shared<bool>(true)) {}
+      lease_(timeout, born) {}
 
 Heartbeat::~Heartbeat() {
-  *alive_ = false;
+  lifetime_.end();
   loop_.cancel(timer_);
 }
 
@@ -72,9 +71,9 @@ void Heartbeat::beat() {
       write ? Request::Kind::remove : Request::Kind::sync, write ? kMissingNode : "/", {}};
   if (mutant(Mutant::ping_is_proof)) request = {Request::Kind::get, "/", {}};
   transport_.send(
-      request, [this, alive = alive_, connection = connection_, sent, write](const Reply& reply) {
-        if (*alive && connection == connection_) answered(sent, write, reply);
-      });
+      request, lifetime_.guard([this, connection = connection_, sent, write](const Reply& reply) {
+        if (connection == connection_) answered(sent, write, reply);
+      }));
 }
 
 void Heartbeat::answered(Time sent, bool write, const Reply& reply) {

@@ -6,11 +6,11 @@
 #pragma once
 
 #include "common/seam/lease.h"
+#include "common/base/lifetime.h"
 #include "common/base/loop.h"
 #include "zk/transport.h"
 
 #include <chrono>
-#include <memory>
 
 namespace baton::zk {
 
@@ -54,7 +54,7 @@ class Heartbeat {
   Time last_answered_{};
   Time last_write_{};
   TimerId timer_ = TimerId::none;
-  std::shared_ptr<bool> alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::zk

@@ -5,8 +5,8 @@
 
 namespace baton::zk {
 
-Outbox::Outbox() : alive_(std::make_shared<bool>(true)) {}
-Outbox::~Outbox() { *alive_ = false; }
+Outbox::Outbox() = default;
+Outbox::~Outbox() { lifetime_.end(); }
 
 std::uint64_t Outbox::ask(Request request, Answer answer, Wanted wanted) {
   const std::uint64_t id = next_++;
@@ -35,12 +35,12 @@ void Outbox::flush() {
     waiting_.pop_front();
     if (next.wanted && !next.wanted()) continue;
     ++under_way_;
-    transport_->send(next.request, [this, alive = alive_, connection = connection_,
+    transport_->send(next.request, [this, alive = lifetime_.watch(), connection = connection_,
                                     answer = std::move(next.answer)](Reply& reply) mutable {
-      if (!*alive) return;
+      if (!alive) return;
       --under_way_;
       answer(reply, connection);
-      if (*alive) flush();
+      if (alive) flush();  // the answer may have destroyed this
     });
   }
 }

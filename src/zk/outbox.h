@@ -2,12 +2,12 @@
 // no connection (a request that was never sent is not in doubt), and limits the number under way.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "zk/transport.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 
 namespace baton::zk {
 
@@ -54,7 +54,7 @@ class Outbox {
   std::uint64_t next_ = 1;
   std::size_t under_way_ = 0;
   std::deque<Waiting> waiting_;
-  std::shared_ptr<bool> alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::zk

@@ -2,6 +2,7 @@
 // sequential node in the directory of its lock.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "common/seam/session.h"
 #include "zk/inquiry.h"
 #include "zk/heartbeat.h"
@@ -145,7 +146,7 @@ class Session final : public internal::Session, private TransportListener {
   std::vector<std::unique_ptr<WatchSession>> watch_sessions_;
   std::unordered_map<Nonce, OwnTicketPtr> tickets_;
   std::set<std::shared_ptr<Inquiry>> inquiries_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::zk

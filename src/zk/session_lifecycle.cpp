@@ -41,10 +41,10 @@ class Session::WatchSession final : public TransportListener {
     outbox_.disconnected();
     transport_.reset();
     ended_ = true;
-    session_.parts_.loop->defer([session = &session_, alive = session_.alive_] {
-      if (*alive && !session->ended_)
+    session_.parts_.loop->defer(session_.lifetime_.guard([session = &session_] {
+      if (!session->ended_)
         std::erase_if(session->watch_sessions_, [](const auto& l) { return l->ended_; });
-    });
+    }));
     if (!session_.ended_) session_.watches_.lane_ended(lane_);
   }
   void transport_event(NodeEvent news, const std::string& path) override {
@@ -75,7 +75,7 @@ Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> ope
 }
 
 Session::~Session() {
-  *alive_ = false;
+  lifetime_.end();
   lease_->end();
   parts_.loop->cancel(closing_timer_);
   parts_.loop->cancel(disconnected_timer_);

@@ -13,13 +13,10 @@ std::size_t cost(const std::string& path) { return path.size() + 4; }
 }  // namespace
 
 Watches::Watches(Loop& loop, std::size_t budget, std::function<Outbox*()> more_room)
-    : loop_(loop),
-      budget_(budget),
-      more_room_(std::move(more_room)),
-      alive_(std::make_shared<bool>(true)) {}
+    : loop_(loop), budget_(budget), more_room_(std::move(more_room)) {}
 
 Watches::~Watches() {
-  *alive_ = false;
+  lifetime_.end();
   for (auto& [id, watcher] : watchers_) loop_.cancel(watcher.timer);
   for (auto& [path, state] : paths_) loop_.cancel(state.blocked);
   stop_looking();
@@ -225,9 +222,7 @@ void Watches::unwatch(WatchId id) {
   idle_.push_back(watcher.mapped().path);
   if (std::exchange(sweeping_, true)) return;
   // Deferred to the end of this step, because the same node is often watched again at once.
-  loop_.defer([this, alive = alive_] {
-    if (*alive) sweep();
-  });
+  loop_.defer(lifetime_.guard([this] { sweep(); }));
 }
 
 void Watches::going(const std::string& path) {

@@ -4,6 +4,7 @@
 // session.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
 #include "zk/outbox.h"
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -102,7 +102,7 @@ class Watches {
   bool sweeping_ = false;
   std::uint64_t next_id_ = 1;
   std::uint64_t next_serial_ = 1;
-  std::shared_ptr<bool> alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::zk
