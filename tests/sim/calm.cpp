@@ -34,7 +34,7 @@ void Simulation::calm_acquire(Slot& slot) {
       slot.client->loop_sim().arrive([this, &slot, hold] {
         calm_.released = world_.now();
         if (hold->become_released()) {
-          slot.client->engine().drop(hold, nullptr);
+          slot.client->engine().retire_hold(hold, nullptr);
         } else {
           fail("C7 lost in calm weather: " + std::to_string(hold->token()));
         }

@@ -65,7 +65,7 @@ void SimClient::deadline_passed(const std::shared_ptr<Hold>& hold) {
     watch_deadline(hold);
   } else if (hold->become_lost(due)) {
     witness_.announced_lost(number_, hold);
-    engine_->drop(hold, nullptr);
+    engine_->retire_hold(hold, nullptr);
   }
 }
 

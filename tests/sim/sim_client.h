@@ -43,7 +43,7 @@ class SimClient final : public internal::EngineHost, public internal::Backend {
   std::weak_ptr<internal::HoldKeeper> keeper() override { return {}; }
   void hold_granted(const std::shared_ptr<internal::Hold>& hold) override;
   void hold_lost(const std::shared_ptr<internal::Hold>& hold) override;
-  void hold_released(const std::shared_ptr<internal::Hold>&) override {}
+  void on_hold_closed(const std::shared_ptr<internal::Hold>&) override {}
   void metric(const MetricEvent&, const internal::LockName*) override {}
   void watch_deadline(const std::shared_ptr<internal::Hold>& hold);
   void deadline_passed(const std::shared_ptr<internal::Hold>& hold);

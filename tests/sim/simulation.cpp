@@ -177,7 +177,7 @@ void Simulation::release(const std::shared_ptr<Actor>& actor, const std::shared_
   if (hold->become_released()) {
     world_.note("client " + std::to_string(actor->client->number()) + " releases " +
                 hold->name().text() + " " + std::to_string(hold->token()));
-    actor->client->engine().drop(hold, nullptr);
+    actor->client->engine().retire_hold(hold, nullptr);
   }
   think(actor);
 }

@@ -96,7 +96,7 @@ class ZkProcess final : public EngineHost, public internal::Backend {
   }
   void release(const std::shared_ptr<Hold>& hold) {
     zk_.loop().step([&] {
-      if (hold->become_released()) engine_->drop(hold, nullptr);
+      if (hold->become_released()) engine_->retire_hold(hold, nullptr);
     });
   }
   // Takes out what is settled; true: something is still under way.
@@ -166,7 +166,7 @@ class ZkProcess final : public EngineHost, public internal::Backend {
     watch_deadline(hold);
   }
   void hold_lost(const std::shared_ptr<Hold>&) override {}
-  void hold_released(const std::shared_ptr<Hold>&) override {}
+  void on_hold_closed(const std::shared_ptr<Hold>&) override {}
   void metric(const MetricEvent&, const LockName*) override {}
   // What the loss thread does.
   void watch_deadline(const std::shared_ptr<Hold>& hold) {
@@ -175,7 +175,7 @@ class ZkProcess final : public EngineHost, public internal::Backend {
       if (const Errc due = hold->due_loss(); due == Errc{}) {
         watch_deadline(hold);
       } else if (hold->become_lost(due)) {
-        engine_->drop(hold, nullptr);
+        engine_->retire_hold(hold, nullptr);
       }
     });
   }

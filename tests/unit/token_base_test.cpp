@@ -151,7 +151,7 @@ class TokenBaseEngine : public ::testing::Test, public Backend, public EngineHos
   std::weak_ptr<HoldKeeper> keeper() override { return {}; }
   void hold_granted(const std::shared_ptr<Hold>&) override {}
   void hold_lost(const std::shared_ptr<Hold>&) override {}
-  void hold_released(const std::shared_ptr<Hold>&) override {}
+  void on_hold_closed(const std::shared_ptr<Hold>&) override {}
   void metric(const MetricEvent&, const LockName*) override {}
 
   ManualLoop loop_;

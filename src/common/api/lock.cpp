@@ -43,7 +43,7 @@ Lock::~Lock() { drop(); }
 void Lock::drop() noexcept {
   const auto hold = std::exchange(hold_, nullptr);
   if (hold == nullptr || hold->forked() || !hold->become_released()) return;
-  if (const auto keeper = hold->keeper()) keeper->hold_released(hold);
+  if (const auto keeper = hold->keeper()) keeper->withdraw_hold(hold);
 }
 
 std::uint64_t Lock::token() const noexcept { return hold_ ? hold_->token() : 0; }

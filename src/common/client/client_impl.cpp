@@ -88,7 +88,7 @@ ClientImpl::ClientImpl(std::unique_ptr<Backend> backend, ClientOptions options,
           loop_.clock(), log_,
           [this](std::shared_ptr<Hold> hold) {
             // The loss thread has declared the loss; the loop withdraws the ticket.
-            loop_.post([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+            loop_.post([this, hold = std::move(hold)] { engine_.retire_hold(hold, nullptr); });
           },
           loop_.may_oversleep() ? std::function<void()>([this] { loop_.nudge(); }) : nullptr),
       engine_(*backend_, *this, log_, std::random_device{}(), token_base_) {
@@ -265,15 +265,15 @@ void ClientImpl::unlock_thread(const LockName& name) noexcept {
 
 // ---- requests of Lock objects
 
-void ClientImpl::hold_released(std::shared_ptr<Hold> hold) noexcept {
+void ClientImpl::withdraw_hold(std::shared_ptr<Hold> hold) noexcept {
   if (forked() || closed()) return;
-  loop_.run([this, hold = std::move(hold)] { engine_.drop(hold, nullptr); });
+  loop_.run([this, hold = std::move(hold)] { engine_.retire_hold(hold, nullptr); });
 }
 
 void ClientImpl::release_and_wait(std::shared_ptr<Hold> hold, milliseconds timeout) {
   const std::string what = "release \"" + hold->name().text() + "\"";
   auto done = ask<Done>(what, timeout, [hold](Engine& engine, Answer<Done> answer) {
-    engine.drop(hold, std::move(answer));
+    engine.retire_hold(hold, std::move(answer));
   });
   if (!done) throw done.error();
 }

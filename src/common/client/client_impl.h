@@ -77,7 +77,7 @@ class ClientImpl final : public HoldKeeper,
   // Like close(), but waits at most `goodbye` for the end of the session, and never more than 3 s.
   void close_within(std::chrono::milliseconds goodbye) noexcept;
 
-  void hold_released(std::shared_ptr<Hold> hold) noexcept override;
+  void withdraw_hold(std::shared_ptr<Hold> hold) noexcept override;
   void release_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) override;
   void verify_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) override;
 
@@ -98,7 +98,7 @@ class ClientImpl final : public HoldKeeper,
   std::weak_ptr<HoldKeeper> keeper() override { return weak_from_this(); }
   void hold_granted(const std::shared_ptr<Hold>& hold) override { loss_.watch(hold); }
   void hold_lost(const std::shared_ptr<Hold>& hold) override { loss_.announce(hold); }
-  void hold_released(const std::shared_ptr<Hold>& hold) override { loss_.unwatch(hold); }
+  void on_hold_closed(const std::shared_ptr<Hold>& hold) override { loss_.unwatch(hold); }
   void metric(const MetricEvent& event, const LockName* lock) override;
   // On virtual time: announces losses that are due before the clock moves further.
   Time next_due() override { return kNever; }

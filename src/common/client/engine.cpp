@@ -217,7 +217,7 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
   const auto sink = std::exchange(attempt->sink, nullptr);
   if (sink == nullptr || sink->offer(std::move(outcome)) || hold == nullptr) return;
   // The caller no longer waits: release the lock.
-  if (hold->become_released()) drop(hold, nullptr);
+  if (hold->become_released()) retire_hold(hold, nullptr);
 }
 
 void Engine::close(Answer<Done> answer) {

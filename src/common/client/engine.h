@@ -66,8 +66,9 @@ class EngineHost {
   virtual ~EngineHost() = default;
   virtual std::weak_ptr<HoldKeeper> keeper() = 0;
   virtual void hold_granted(const std::shared_ptr<Hold>& hold) = 0;
-  virtual void hold_lost(const std::shared_ptr<Hold>& hold) = 0;      // announce the loss
-  virtual void hold_released(const std::shared_ptr<Hold>& hold) = 0;  // stop watching its deadline
+  virtual void hold_lost(const std::shared_ptr<Hold>& hold) = 0;  // announce the loss
+  // The hold was released, or its loss is known already: stop watching its deadline.
+  virtual void on_hold_closed(const std::shared_ptr<Hold>& hold) = 0;
   virtual void metric(const MetricEvent& event, const LockName* lock) = 0;
 };
 
@@ -89,7 +90,7 @@ class Engine final : public SessionListener {
 
   // Withdraws the ticket of a hold that was released, or declared lost outside of the engine. The
   // answer is optional.
-  void drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer);
+  void retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer);
   void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer);
 
   // The session, or null while there is none.

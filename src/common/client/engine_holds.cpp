@@ -12,7 +12,7 @@ namespace baton::internal {
 
 // ---- holds
 
-void Engine::drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
+void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
   loop_.assert_on_strand();
   BATON_ASSERT(!hold->is_held());
   if (!holds_.contains(hold->nonce())) {
@@ -36,7 +36,7 @@ void Engine::drop(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
                                 " is lost: " + hold->lost_reason().message());
   }
   forget_hold(hold);
-  host_.hold_released(hold);
+  host_.on_hold_closed(hold);
   if (lost && mutant(Mutant::lost_ticket_stays)) return;
   withdraw(hold->name(), hold->nonce(), std::move(answer));
 }
@@ -64,7 +64,7 @@ void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
                                   " is lost: " + make_error_code(reason).message());
     }
   } else {
-    host_.hold_released(hold);
+    host_.on_hold_closed(hold);
   }
   // The ticket may still exist: remove it as soon as the store can be reached.
   if (session_ != nullptr && !closing_ && !mutant(Mutant::lost_ticket_stays)) {

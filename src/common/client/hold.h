@@ -26,8 +26,8 @@ class HoldKeeper {
  public:
   virtual ~HoldKeeper() = default;
   // The hold was released by its owner: withdraw its ticket. Never waits, never throws.
-  virtual void hold_released(std::shared_ptr<Hold> hold) noexcept = 0;
-  // Like hold_released(), but waits until the store has confirmed. Throws Error.
+  virtual void withdraw_hold(std::shared_ptr<Hold> hold) noexcept = 0;
+  // Like withdraw_hold(), but waits until the store has confirmed. Throws Error.
   virtual void release_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) = 0;
   // Asks the store whether the lock is still held. Throws Error if not, or if there is no answer.
   virtual void verify_and_wait(std::shared_ptr<Hold> hold, std::chrono::milliseconds timeout) = 0;
