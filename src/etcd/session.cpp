@@ -316,11 +316,11 @@ void Session::peek_now(const std::string& where, Answer<bool> busy) {
 
 // ---- leaving
 
-void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
+void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end()) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-      if (*alive) answer(Done{});
+      if (*alive) answer(WithdrawResult{});
     });
     return;
   }
@@ -331,7 +331,7 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
       // No request was sent, and none will be.
       forget(ticket);
       loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-        if (*alive) answer(Done{});
+        if (*alive) answer(WithdrawResult{});
       });
       return;
     case OwnTicket::State::joining:
@@ -344,7 +344,7 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
   }
 }
 
-void Session::remove(const OwnTicketPtr& ticket, Answer<Done> answer) {
+void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) {
   etcdpb::TxnRequest txn;
   // Remove exactly this ticket. If the join is in doubt, its revision is not known, but no other
   // client uses this key.
@@ -375,7 +375,7 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<Done> answer) {
         }
         if (ticket->doubted) abandon(ticket, revision);
         forget(ticket);
-        answer(Done{found || ticket->removal_in_doubt || ticket->token == 0});
+        answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
       });
 }
 

@@ -49,7 +49,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;
   void unwatch(WatchId id) override { watches_.unwatch(id); }
-  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
+  void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) override;
   void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
   void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
@@ -93,7 +93,7 @@ class Session final : public internal::Session, private LinkListener, private Le
     bool doubted = false;         // a transaction whose response was lost may still take effect
     bool withdrawn = false;
     bool removal_in_doubt = false;
-    std::vector<Answer<Done>> gone;  // withdrawals during the transaction
+    std::vector<Answer<WithdrawResult>> gone;  // withdrawals during the transaction
     std::shared_ptr<Sign> sign;
   };
   using OwnTicketPtr = std::shared_ptr<OwnTicket>;
@@ -121,7 +121,7 @@ class Session final : public internal::Session, private LinkListener, private Le
                std::int64_t revision, Answer<Standing> answer);
   void look_at_all(const OwnTicketPtr& ticket, std::int64_t newest, Answer<Standing> answer);
   void look_pinned(const OwnTicketPtr& ticket, const LookHint& hint, Answer<Standing> answer);
-  void remove(const OwnTicketPtr& ticket, Answer<Done> answer);
+  void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
   void flush_gone(const OwnTicketPtr& ticket);
   void forget(const OwnTicketPtr& ticket);
 

@@ -264,18 +264,18 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
   return id;
 }
 
-void Session::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
+void Session::withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) {
   respond(std::move(answer), [&] {
     clients_.new_look();
     Lock* mine = known_lock(name);
-    if (mine == nullptr) return Done{};
+    if (mine == nullptr) return WithdrawResult{};
     const auto it = mine->tickets.find(static_cast<std::uint64_t>(nonce));
-    if (it == mine->tickets.end()) return Done{};
+    if (it == mine->tickets.end()) return WithdrawResult{};
     const QueuedTicket ticket = std::move(it->second);
     mine->tickets.erase(it);
     take_out(*mine, ticket);
     used(*mine);
-    return Done{};
+    return WithdrawResult{};
   });
 }
 

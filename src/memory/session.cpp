@@ -236,8 +236,8 @@ void Session::peek(const LockName& name, Answer<bool> busy) {
       std::move(busy));
 }
 
-void Session::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
-  ask<Done>(
+void Session::withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) {
+  ask<WithdrawResult>(
       Traffic::withdraw,
       [name, nonce](Store& store, SessionId id) { return store.withdraw(id, name, nonce); },
       std::move(answer));

@@ -42,7 +42,7 @@ class Session final : public internal::Session {
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;
   void unwatch(WatchId id) override;
-  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
+  void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) override;
   void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
   void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;

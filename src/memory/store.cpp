@@ -210,7 +210,7 @@ void Store::remove(const LockName& name, std::uint64_t rank, News& news) {
   }
 }
 
-Result<Done> Store::withdraw(SessionId session, const LockName& name, Nonce nonce) {
+Result<WithdrawResult> Store::withdraw(SessionId session, const LockName& name, Nonce nonce) {
   News news;
   {
     const std::lock_guard guard(mutex_);
@@ -225,7 +225,7 @@ Result<Done> Store::withdraw(SessionId session, const LockName& name, Nonce nonc
     if (mine != found->second.tickets.end()) remove(name, mine->second, news);
   }
   deliver(news);
-  return Done{};
+  return WithdrawResult{};
 }
 
 void Store::watch(SessionId session, const LockName& name, std::uint64_t rank, WatchId id) {

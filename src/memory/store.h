@@ -54,7 +54,7 @@ class Store {
   Result<Standing> join(SessionId session, const LockName& name, Nonce nonce);
   Result<Standing> look(SessionId session, const LockName& name, Nonce nonce);
   Result<bool> peek(SessionId session, const LockName& name);
-  Result<Done> withdraw(SessionId session, const LockName& name, Nonce nonce);
+  Result<WithdrawResult> withdraw(SessionId session, const LockName& name, Nonce nonce);
   Result<bool> verify(SessionId session, const LockName& name, Nonce nonce);
   // Fires at once if there is no such ticket. Does nothing if the session has ended.
   void watch(SessionId session, const LockName& name, std::uint64_t rank, WatchId id);

@@ -129,7 +129,7 @@ class OwnTicket {
   std::uint64_t create_request = 0;
   bool removal_in_doubt = false;  // the answer to a removal was lost
   // Withdrawals in cancelling_create and cancelling_parents, which wait for the answer.
-  std::vector<Answer<Done>> withdrawals;
+  std::vector<Answer<WithdrawResult>> withdrawals;
 
  private:
   TicketState state_ = TicketState::creating;

@@ -151,7 +151,9 @@ void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
       // If it failed or was cancelled, no entry was created and none will be.
       apply(ticket, failed ? TicketEvent::parents_failed : TicketEvent::parents_made);
       if (cancelled) {
-        for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) withdrawal(Done{});
+        for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
+          withdrawal(WithdrawResult{});
+        }
         answer(Error(Errc::cancelled, "join " + where + ": cancelled"));
       } else if (failed) {
         answer(call_error((*refused)->status, (*refused)->code, "make " + where));
@@ -272,16 +274,16 @@ void Session::peek(const LockName& name, Answer<bool> busy) {
 
 // ---- leaving
 
-void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
+void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end()) {
-    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); });
     return;
   }
   const auto ticket = known->second;
   if (ticket->state() == TicketState::creating && outbox_.recall(ticket->create_request)) {
     apply(ticket, TicketEvent::withdraw_unsent);
-    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); });
     return;
   }
   apply(ticket, TicketEvent::withdraw);
@@ -296,7 +298,7 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
                answer(node.error());
              } else if (node->empty()) {
                apply(ticket, TicketEvent::withdraw_absent);
-               answer(Done{});
+               answer(WithdrawResult{});
              } else {
                ticket->node = *node;
                remove(ticket, std::move(answer));
@@ -308,14 +310,14 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<Done> answer) {
   }
 }
 
-void Session::remove(const OwnTicketPtr& ticket, Answer<Done> answer) {
+void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) {
   const std::string node = path(ticket->name, ticket->node);
   watches_.going(node);
   outbox_.ask({Request::Kind::remove, node, {}}, [this, ticket, node, answer = std::move(answer)](
                                                      Reply& reply, std::uint64_t) mutable {
     if (reply.status == Status::ok || reply.status == Status::no_node) {
       apply(ticket, TicketEvent::removed);
-      answer(Done{reply.status == Status::ok || ticket->removal_in_doubt});
+      answer(WithdrawResult{reply.status == Status::ok || ticket->removal_in_doubt});
     } else {
       ticket->removal_in_doubt |= reply.status == Status::lost;
       answer(call_error(reply.status, reply.code, "remove " + node));

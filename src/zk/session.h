@@ -55,7 +55,7 @@ class Session final : public internal::Session, private TransportListener {
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;
   void unwatch(WatchId id) override;
-  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) override;
+  void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) override;
   void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
   void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
@@ -77,7 +77,7 @@ class Session final : public internal::Session, private TransportListener {
   void make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer);
   void find(const OwnTicketPtr& ticket, Answer<std::string> node);  // "": it does not exist
   void adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer);
-  void remove(const OwnTicketPtr& ticket, Answer<Done> answer);
+  void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
   void apply(const OwnTicketPtr& ticket, TicketEvent event);
   Result<Standing> standing(const OwnTicketPtr& ticket, const Listing& listing) const;
   std::string directory(const LockName& name) const;

@@ -234,7 +234,8 @@ class World {
     if (mine == tickets_.end()) return;
     const Nonce nonce{mine->nonce};
     tickets_.erase(mine);
-    peers_[who]->ask<Done>([&](auto& s, auto a) { s.withdraw(name, nonce, std::move(a)); });
+    peers_[who]->ask<WithdrawResult>(
+        [&](auto& s, auto a) { s.withdraw(name, nonce, std::move(a)); });
   }
 
   bool judge_and_watch(Peer& peer, Nonce nonce, const Standing& standing, const LockName& name) {

@@ -259,8 +259,9 @@ Result<bool> FileClient::verify(const std::string& lock, std::uint64_t nonce) {
 Result<bool> FileClient::peek(const std::string& lock) {
   return ask<bool>([&](auto a) { session_->peek(name_of(lock), std::move(a)); });
 }
-Result<Done> FileClient::withdraw(const std::string& lock, std::uint64_t nonce) {
-  return ask<Done>([&](auto a) { session_->withdraw(name_of(lock), Nonce{nonce}, std::move(a)); });
+Result<WithdrawResult> FileClient::withdraw(const std::string& lock, std::uint64_t nonce) {
+  return ask<WithdrawResult>(
+      [&](auto a) { session_->withdraw(name_of(lock), Nonce{nonce}, std::move(a)); });
 }
 Result<LockSnapshot> FileClient::inspect(const std::string& lock) {
   return ask<LockSnapshot>([&](auto a) { session_->inspect(name_of(lock), std::move(a)); });

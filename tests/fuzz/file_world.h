@@ -57,7 +57,7 @@ class FileClient {
   Result<Standing> look(const std::string& lock, std::uint64_t nonce);
   Result<bool> verify(const std::string& lock, std::uint64_t nonce);
   Result<bool> peek(const std::string& lock);
-  Result<internal::Done> withdraw(const std::string& lock, std::uint64_t nonce);
+  Result<internal::WithdrawResult> withdraw(const std::string& lock, std::uint64_t nonce);
   Result<LockSnapshot> inspect(const std::string& lock);
   Result<std::vector<std::string>> list(const std::string& prefix);
   Result<bool> evict(const std::string& lock, const std::string& entry);

@@ -115,8 +115,8 @@ class FakeEtcdClient final : private SessionListener {
     return ask<bool>(
         [&](auto a) { session_->verify(lock_name(lock), Nonce{nonce}, std::move(a)); });
   }
-  AskedPtr<Done> withdraw(std::uint64_t nonce, const std::string& lock = "job") {
-    return ask<Done>(
+  AskedPtr<WithdrawResult> withdraw(std::uint64_t nonce, const std::string& lock = "job") {
+    return ask<WithdrawResult>(
         [&](auto a) { session_->withdraw(lock_name(lock), Nonce{nonce}, std::move(a)); });
   }
   AskedPtr<LockSnapshot> inspect(const std::string& lock = "job") {

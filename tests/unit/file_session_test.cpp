@@ -69,7 +69,9 @@ class Node {
         .value();
   }
   void withdraw(const std::string& lock, std::uint64_t nonce) {
-    get<Done>([&](auto a) { session->withdraw(name(lock), Nonce{nonce}, std::move(a)); }).value();
+    get<WithdrawResult>([&](auto a) {
+      session->withdraw(name(lock), Nonce{nonce}, std::move(a));
+    }).value();
   }
   bool verify(const std::string& lock, std::uint64_t nonce) {
     return get<bool>([&](auto a) { session->verify(name(lock), Nonce{nonce}, std::move(a)); })

@@ -75,9 +75,9 @@ class ScriptedSession final : public Session {
     return WatchId{1};
   }
   void unwatch(WatchId) override {}
-  void withdraw(const LockName&, Nonce, Answer<Done> answer) override {
+  void withdraw(const LockName&, Nonce, Answer<WithdrawResult> answer) override {
     ++script_.withdrawals;
-    loop_.defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+    loop_.defer([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); });
   }
   void verify(const LockName&, Nonce, Answer<bool>) override {}
   void inspect(const LockName&, Answer<LockSnapshot>) override {}

@@ -31,7 +31,7 @@ struct World {
   AskedPtr<Standing> join() {
     return ann.persist([&] { return ann.join(1, where); });
   }
-  AskedPtr<Done> withdraw() {
+  AskedPtr<WithdrawResult> withdraw() {
     return ann.persist([&] { return ann.withdraw(1, where); });
   }
   // Nothing of ours is there, and nothing comes later.

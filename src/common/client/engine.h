@@ -157,7 +157,7 @@ class Engine final : public SessionListener {
   void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer);
   void run_job(Nonce nonce);
   void retry_jobs();  // retries now all jobs that wait for a retry
-  void finish_job(Nonce nonce, const Result<Done>& result);
+  void finish_job(Nonce nonce, const Result<WithdrawResult>& result);
   void watch_own(const LockName& name, const Ticket& ticket, bool soon = false);
   void unwatch_own(Nonce nonce);
   void own_ticket_event(Nonce nonce);

@@ -159,7 +159,7 @@ void Engine::run_job(Nonce nonce) {
   const auto job = jobs_.find(nonce);
   if (job == jobs_.end() || session_ == nullptr) return;
   session_->withdraw(job->second.name, nonce,
-                     [this, nonce, epoch = epoch_](const Result<Done>& result) {
+                     [this, nonce, epoch = epoch_](const Result<WithdrawResult>& result) {
                        if (epoch == epoch_) finish_job(nonce, result);
                      });
 }
@@ -174,7 +174,7 @@ void Engine::retry_jobs() {
   for (const Nonce nonce : waiting) run_job(nonce);
 }
 
-void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
+void Engine::finish_job(Nonce nonce, const Result<WithdrawResult>& result) {
   const auto found = jobs_.find(nonce);
   if (found == jobs_.end()) return;
   Job& job = found->second;
@@ -192,17 +192,19 @@ void Engine::finish_job(Nonce nonce, const Result<Done>& result) {
       log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
                                 backend_.where() + ", retrying: " + result.error().what());
     }
-    for (auto& answer : std::exchange(job.answers, {})) answer(result);
+    for (auto& answer : std::exchange(job.answers, {})) answer(result.error());
     return;
   }
   auto answers = std::move(job.answers);
   const std::string name = job.name.text();
   jobs_.erase(found);
   for (auto& answer : answers) {
-    if (result && !result->found) {
+    if (!result) {
+      answer(result.error());
+    } else if (!result->found) {
       answer(Error(Errc::lock_lost, "release \"" + name + "\": the entry was already removed"));
     } else {
-      answer(result);
+      answer(Done{});
     }
   }
 }

@@ -36,8 +36,10 @@ namespace baton::internal {
 template <class T>
 using Answer = UniqueFunction<void(Result<T>)>;
 
-struct Done {
-  bool found = true;  // withdraw: the ticket was still there, as far as the store can tell
+struct Done {};
+
+struct WithdrawResult {
+  bool found = true;  // the ticket was still there, as far as the store can tell
 };
 
 enum class WatchId : std::uint64_t { none = 0 };
@@ -95,9 +97,9 @@ class Session {
                         WatchHandler handler) = 0;
   virtual void unwatch(WatchId id) = 0;  // no event after this; ignores unknown ids
 
-  // Removes the ticket of this nonce from the queue. Done means that the ticket is gone and will
-  // not appear later, even if its join was never answered.
-  virtual void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) = 0;
+  // Removes the ticket of this nonce from the queue. An answer without an error means that
+  // the ticket is gone and will not appear later, even if its join was never answered.
+  virtual void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) = 0;
 
   // Answers whether the ticket of this nonce is the first of its queue, proven by the store.
   virtual void verify(const LockName& name, Nonce nonce, Answer<bool> answer) = 0;
