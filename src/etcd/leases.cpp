@@ -27,7 +27,7 @@ std::vector<std::int64_t> Leases::all() const {
 
 // ---- granting
 
-void Leases::with_room(Answer<std::int64_t> answer) {
+void Leases::reserve_slot(Answer<std::int64_t> answer) {
   if (closing_) {
     answer(Error(Errc::closed, "the client is being closed"));
     return;
@@ -124,7 +124,7 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
 
 // Each caller adds a key. Callers for which the leases have no room request another lease.
 void Leases::serve_waiting() {
-  for (auto& answer : std::exchange(waiting_, {})) with_room(std::move(answer));
+  for (auto& answer : std::exchange(waiting_, {})) reserve_slot(std::move(answer));
 }
 
 void Leases::fail_waiting(const Error& error) {

@@ -43,7 +43,7 @@ class Leases final : private StreamListener {
 
   // Answers with a lease that has room for a key. Answers inside the call if there is one;
   // otherwise after a lease was granted or renewed.
-  void with_room(Answer<std::int64_t> answer);
+  void reserve_slot(Answer<std::int64_t> answer);
   void key_added(std::int64_t lease);
   void key_gone(std::int64_t lease);
   // Adds no further keys to this lease, because an abandoned transaction may still put a key under

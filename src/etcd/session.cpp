@@ -87,8 +87,8 @@ void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
 
 void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
   if (ticket->lease == 0) {
-    leases_.with_room([this, alive = alive_, ticket,
-                       answer = std::move(answer)](Result<std::int64_t> lease) mutable {
+    leases_.reserve_slot([this, alive = alive_, ticket,
+                          answer = std::move(answer)](Result<std::int64_t> lease) mutable {
       if (!*alive) return;
       if (lease && !ticket->withdrawn) {
         ticket->lease = *lease;

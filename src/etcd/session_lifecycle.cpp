@@ -59,7 +59,7 @@ void Session::begin() {
         if (reply.ok()) version_ = reply.body.version();
         done();
       });
-  leases_.with_room([this, alive = alive_, done](const Result<std::int64_t>& lease) {
+  leases_.reserve_slot([this, alive = alive_, done](const Result<std::int64_t>& lease) {
     if (!*alive || ended_ || closing_) return;
     if (lease) {
       done();

@@ -70,7 +70,7 @@ class EtcdSlowGrantTest : public EtcdLeasesFixture {
       return asked.call == Call::lease_grant ? FakeFate{.back = 990ms} : FakeFate{};
     };
     loop.step([&] {
-      leases->with_room([this](const Result<std::int64_t>& lease) {
+      leases->reserve_slot([this](const Result<std::int64_t>& lease) {
         got = lease ? *lease : -1;
         leases->key_added(got);
         left = leases->deadline() - loop.now();
@@ -268,7 +268,7 @@ TEST_F(EtcdLeasePoolTest, RevokeAllTriesOnElsewhere) {
 
 TEST_F(EtcdLeasePoolTest, LeaseThatIsGrantedDuringTheEndIsRevokedToo) {
   int answered = 0;
-  step([&] { leases->with_room([&](const Result<std::int64_t>&) { ++answered; }); });
+  step([&] { leases->reserve_slot([&](const Result<std::int64_t>&) { ++answered; }); });
   step([&] { leases->revoke_all([](const Result<Done>&) {}); });
   EXPECT_EQ(answered, 1) << "whoever waits is told";
   loop.advance(10ms);
@@ -284,7 +284,7 @@ TEST_F(EtcdLeasePoolTest, WhoComesAfterTheEndIsTold) {
 
 TEST_F(EtcdLeasePoolTest, DestroyedWithEverythingUnderWay) {
   for (int n = 0; n < 1'000; ++n) key();
-  step([&] { leases->with_room([](const Result<std::int64_t>&) {}); });
+  step([&] { leases->reserve_slot([](const Result<std::int64_t>&) {}); });
   loop.advance(4s);
   step([&] { leases->revoke_all([](const Result<Done>&) { FAIL(); }); });
   step([&] { leases.reset(); });

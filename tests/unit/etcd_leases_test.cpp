@@ -38,7 +38,7 @@ TEST_F(EtcdLeasesTest, ManyWhoWaitShareOneGrant) {
   int answered = 0;
   step([&] {
     for (int n = 0; n < 50; ++n) {
-      leases->with_room([&](const Result<std::int64_t>& lease) { answered += lease ? 1 : 0; });
+      leases->reserve_slot([&](const Result<std::int64_t>& lease) { answered += lease ? 1 : 0; });
     }
   });
   loop.advance(10ms);

@@ -26,7 +26,7 @@ class EtcdLeasesFixture : public ::testing::Test, protected LinkListener, protec
   std::int64_t room() {
     std::int64_t id = 0;
     loop.step([&] {
-      leases->with_room([&id](const Result<std::int64_t>& lease) { id = lease ? *lease : -1; });
+      leases->reserve_slot([&id](const Result<std::int64_t>& lease) { id = lease ? *lease : -1; });
     });
     for (int n = 0; n < 10'000 && id == 0; ++n) loop.advance(std::chrono::milliseconds(1));
     return id;
