@@ -21,12 +21,7 @@ std::string seconds_text(Nanos d) {
 
 Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
                std::uint64_t token_base)
-    : loop_(backend.loop()),
-      backend_(backend),
-      host_(host),
-      log_(std::move(log)),
-      random_(seed),
-      token_base_(token_base) {}
+    : context_(backend, host, std::move(log), seed, token_base) {}
 
 Engine::~Engine() { lifetime_.end(); }
 
@@ -36,36 +31,28 @@ Nonce Engine::fresh_nonce() {
 }
 
 bool Engine::lease_ok() const {
-  const auto lease = session_->lease();
-  return !lease->ended() && loop_.now() < lease->deadline();
-}
-
-std::chrono::nanoseconds Engine::backoff(int failures) {
-  // 50 ms, doubled up to 5 s, and then a random part between half and all of it: clients must not
-  // retry at the same moment.
-  const auto base = std::min<std::int64_t>(50LL << std::min(failures, 7), 5000);
-  std::uniform_int_distribution<std::int64_t> jitter(base * 500'000, base * 1'000'000);
-  return Nanos(jitter(random_));
+  const auto lease = context_.session->lease();
+  return !lease->ended() && context_.loop.now() < lease->deadline();
 }
 
 // ---- attempts
 
 void Engine::start(const std::shared_ptr<Attempt>& attempt) {
-  loop_.assert_on_strand();
+  context_.loop.assert_on_strand();
   if (attempt->machine.done()) return;  // cancelled before it began
   attempt->id = next_attempt_++;
   attempts_.emplace(attempt->id, attempt);
-  if (closing_) {
+  if (context_.closing) {
     give_up(attempt, Errc::closed);
     return;
   }
   attempt->deadline_timer =
-      loop_.at(attempt->deadline, [this, attempt] { give_up(attempt, attempt->late); });
-  if (session_ != nullptr) carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
+      context_.loop.at(attempt->deadline, [this, attempt] { give_up(attempt, attempt->late); });
+  if (context_.session != nullptr) carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
 }
 
 void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
-  loop_.assert_on_strand();
+  context_.loop.assert_on_strand();
   const char* what = why == Errc::timeout     ? "timed out"
                      : why == Errc::cancelled ? "cancelled by the caller"
                      : why == Errc::closed    ? "the client was closed"
@@ -81,16 +68,17 @@ void Engine::give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
 }
 
 Error Engine::describe(const Attempt& attempt, const Error& error) const {
-  std::string text =
-      "acquire \"" + attempt.name.text() + "\" on " + backend_.where() + ": " + error.what();
+  std::string text = "acquire \"" + attempt.name.text() + "\" on " + context_.backend.where() +
+                     ": " + error.what();
   // An attempt with timeout 0 does not wait for the lock, so the text names no waiting time.
   if (attempt.started != Time{} && attempt.late == Errc::timeout) {
-    text += " after " + seconds_text(loop_.now() - attempt.started);
+    text += " after " + seconds_text(context_.loop.now() - attempt.started);
   }
   if (attempt.rank != 0) {
     text += " behind " + std::to_string(attempt.machine.ahead()) + " others";
   }
-  if (session_ == nullptr && !trouble_.empty()) text += "; no session: " + trouble_;
+  if (context_.session == nullptr && !context_.trouble.empty())
+    text += "; no session: " + context_.trouble;
   if (!attempt.trouble.empty()) text += "; last error: " + attempt.trouble;
   return {error.errc(),
           text +
@@ -100,7 +88,7 @@ Error Engine::describe(const Attempt& attempt, const Error& error) const {
 
 void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions) {
   // Without a session the machine asks for nothing but its end.
-  BATON_ASSERT(session_ != nullptr ||
+  BATON_ASSERT(context_.session != nullptr ||
                !(actions.peek || actions.join || actions.look || actions.watch || actions.grant));
   // Before clear_waiting(), which resets the rank: the text says how many tickets were ahead.
   if (actions.fail) actions.fail = describe(*attempt, *actions.fail);
@@ -111,7 +99,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   }
   if (actions.peek) {
     const auto request = ++attempt->request;
-    session_->peek(attempt->name, [this, attempt, request](const Result<bool>& busy) {
+    context_.session->peek(attempt->name, [this, attempt, request](const Result<bool>& busy) {
       if (attempt->request != request) return;
       if (!busy) attempt->trouble = busy.error().what();
       carry_out(attempt, attempt->machine.on_peeked(busy));
@@ -121,15 +109,15 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   if (actions.watch) {
     watch_own(attempt->name, attempt->machine.own());
     set_waiting(attempt, attempt->machine.own().rank);
-    session_->unwatch(attempt->predecessor_watch);
+    context_.session->unwatch(attempt->predecessor_watch);
     const auto request = attempt->request;
-    attempt->predecessor_watch =
-        session_->watch(attempt->name, *actions.watch, {attempt->machine.nonce(), false},
-                        [this, attempt, request](const WatchEvent& event) {
-                          if (attempt->request != request || session_ == nullptr) return;
-                          attempt->predecessor_watch = WatchId::none;
-                          carry_out(attempt, attempt->machine.on_predecessor(event, lease_ok()));
-                        });
+    attempt->predecessor_watch = context_.session->watch(
+        attempt->name, *actions.watch, {attempt->machine.nonce(), false},
+        [this, attempt, request](const WatchEvent& event) {
+          if (attempt->request != request || context_.session == nullptr) return;
+          attempt->predecessor_watch = WatchId::none;
+          carry_out(attempt, attempt->machine.on_predecessor(event, lease_ok()));
+        });
   }
   if (actions.pause) pause(attempt);
   if (actions.grant) grant(attempt);
@@ -142,9 +130,9 @@ void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join,
   const Nonce nonce = attempt->machine.nonce();
   by_nonce_[nonce] = attempt;
   auto answer = [this, attempt, request, join](Result<Standing> standing) {
-    if (attempt->request != request || session_ == nullptr) return;
+    if (attempt->request != request || context_.session == nullptr) return;
     // From here on the token includes the token base, as users see it.
-    const auto token = add_token_base(token_base_, standing ? standing->token : 0);
+    const auto token = add_token_base(context_.token_base, standing ? standing->token : 0);
     if (standing && token) standing->token = *token;
     if (standing && !token) standing = token.error();
     if (standing) {
@@ -157,30 +145,32 @@ void Engine::join_or_look(const std::shared_ptr<Attempt>& attempt, bool join,
                             : machine.on_looked(standing, fresh_nonce(), lease_ok()));
   };
   if (join) {
-    session_->join(attempt->name, nonce, std::move(answer));
+    context_.session->join(attempt->name, nonce, std::move(answer));
   } else {
-    session_->look(attempt->name, nonce, hint, std::move(answer));
+    context_.session->look(attempt->name, nonce, hint, std::move(answer));
   }
 }
 
 void Engine::pause(const std::shared_ptr<Attempt>& attempt) {
-  attempt->pause_timer = loop_.at(loop_.now() + backoff(attempt->failures++), [this, attempt] {
-    if (session_ != nullptr) carry_out(attempt, attempt->machine.on_pause_over());
-  });
+  attempt->pause_timer = context_.loop.at(
+      context_.loop.now() + context_.backoff(attempt->failures++), [this, attempt] {
+        if (context_.session != nullptr) carry_out(attempt, attempt->machine.on_pause_over());
+      });
 }
 
 void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
   const auto& machine = attempt->machine;
-  auto hold = std::make_shared<Hold>(Hold::Parts{attempt->name, machine.nonce(), machine.token(),
-                                                 &loop_.clock(), session_->lease(), machine.sign(),
-                                                 host_.keeper(), loop_.now()});
+  auto hold = std::make_shared<Hold>(Hold::Parts{
+      attempt->name, machine.nonce(), machine.token(), &context_.loop.clock(),
+      context_.session->lease(), machine.sign(), context_.host.keeper(), context_.loop.now()});
   holds_.emplace(hold->nonce(), hold);
   groups_[attempt->name].holds.push_back(hold->nonce());
   by_nonce_.erase(hold->nonce());
   watch_own(attempt->name, machine.own(), true);
-  host_.metric({MetricEvent::Kind::acquired, {}, hold->token(), loop_.now() - attempt->started},
-               &attempt->name);
-  host_.hold_granted(hold);
+  context_.host.metric(
+      {MetricEvent::Kind::acquired, {}, hold->token(), context_.loop.now() - attempt->started},
+      &attempt->name);
+  context_.host.hold_granted(hold);
   settle(attempt, hold);
 }
 
@@ -190,9 +180,9 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
   clear_waiting(attempt);
   attempts_.erase(attempt->id);
   ++attempt->request;
-  loop_.cancel(attempt->deadline_timer);
-  loop_.cancel(attempt->pause_timer);
-  if (session_ != nullptr) session_->unwatch(attempt->predecessor_watch);
+  context_.loop.cancel(attempt->deadline_timer);
+  context_.loop.cancel(attempt->pause_timer);
+  if (context_.session != nullptr) context_.session->unwatch(attempt->predecessor_watch);
   if (const auto mine = by_nonce_.find(attempt->machine.nonce());
       mine != by_nonce_.end() && mine->second == attempt) {
     by_nonce_.erase(mine);
@@ -204,11 +194,11 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
   if (!outcome) {
     const Errc code = outcome.error().errc();
     if (code == Errc::timeout || code == Errc::cancelled) {
-      host_.metric(
+      context_.host.metric(
           {code == Errc::timeout ? MetricEvent::Kind::timed_out : MetricEvent::Kind::cancelled,
            {},
            0,
-           loop_.now() - attempt->started},
+           context_.loop.now() - attempt->started},
           &attempt->name);
     }
   }
@@ -221,29 +211,29 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
 }
 
 void Engine::close(Answer<Done> answer) {
-  loop_.assert_on_strand();
-  closing_ = true;
-  loop_.cancel(open_timer_);
+  context_.loop.assert_on_strand();
+  context_.closing = true;
+  context_.loop.cancel(open_timer_);
   const Error closed(Errc::closed, "the client was closed");
   answer_askers(&closed);
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) give_up(attempt, Errc::closed);
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) lose(hold, Errc::closed);
-  if (session_ == nullptr && newcomer_ == nullptr) {
+  if (context_.session == nullptr && newcomer_ == nullptr) {
     answer(Done{});
     return;
   }
   closed_ = std::move(answer);
-  if (session_ == nullptr) {
+  if (context_.session == nullptr) {
     if (!dismissed_) dismiss_newcomer();
     return;
   }
-  session_->close([this](Result<Done> result) {
-    if (session_ != nullptr) session_->lease()->end();
+  context_.session->close([this](Result<Done> result) {
+    if (context_.session != nullptr) context_.session->lease()->end();
     auto jobs = std::exchange(jobs_, {});
     for (auto& [nonce, job] : jobs) {
-      loop_.cancel(job.timer);
+      context_.loop.cancel(job.timer);
       for (auto& waiting : job.answers) waiting(result);
     }
     if (closed_) std::exchange(closed_, nullptr)(std::move(result));
@@ -251,9 +241,9 @@ void Engine::close(Answer<Done> answer) {
 }
 
 void Engine::abandon() noexcept {
-  loop_.assert_on_strand();
-  closing_ = true;
-  if (session_ != nullptr) session_->lease()->end();
+  context_.loop.assert_on_strand();
+  context_.closing = true;
+  if (context_.session != nullptr) context_.session->lease()->end();
   for (const auto& [id, attempt] : std::exchange(attempts_, {})) {
     attempt->on_stop.reset();
     if (const auto sink = std::exchange(attempt->sink, nullptr)) {
@@ -262,12 +252,12 @@ void Engine::abandon() noexcept {
     }
   }
   for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
-    if (hold->become_lost(Errc::closed)) host_.hold_lost(hold);
+    if (hold->become_lost(Errc::closed)) context_.host.hold_lost(hold);
   }
   jobs_.clear();  // destroying the answers tells their callers: ClientImpl::ask() has a Promise
   askers_.clear();
   newcomer_.reset();
-  session_.reset();
+  context_.session.reset();
 }
 
 }  // namespace baton::internal

@@ -3,14 +3,11 @@
 // same Engine.
 #pragma once
 
-#include <baton/options.h>
-
 #include "common/recipe/acquisition.h"
+#include "common/client/engine_context.h"
 #include "common/client/hold.h"
 #include "common/base/check.h"
 #include "common/base/lifetime.h"
-#include "common/base/log.h"
-#include "common/base/loop.h"
 #include "common/seam/session.h"
 
 #include <cstdint>
@@ -18,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -60,18 +56,6 @@ struct Attempt {
   WatchId predecessor_watch = WatchId::none;
 };
 
-// What the engine needs from its owner (the client or the simulator). Called on the strand.
-class EngineHost {
- public:
-  virtual ~EngineHost() = default;
-  virtual std::weak_ptr<HoldKeeper> keeper() = 0;
-  virtual void hold_granted(const std::shared_ptr<Hold>& hold) = 0;
-  virtual void hold_lost(const std::shared_ptr<Hold>& hold) = 0;  // announce the loss
-  // The hold was released, or its loss is known already: stop watching its deadline.
-  virtual void on_hold_closed(const std::shared_ptr<Hold>& hold) = 0;
-  virtual void metric(const MetricEvent& event, const LockName* lock) = 0;
-};
-
 class Engine final : public SessionListener {
  public:
   // token_base: the base that the store must record, and that is added to every token.
@@ -94,12 +78,12 @@ class Engine final : public SessionListener {
   void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer);
 
   // The session, or null while there is none.
-  Session* session() const noexcept { return session_.get(); }
+  Session* session() const noexcept { return context_.session.get(); }
   // Answers with the session, at once or when a new session is open. Answers with an error if there
   // is no session at the time `until`, if opening fails with a permanent error, or on close().
   void with_session(Time until, Answer<Session*> answer);
   SessionInfo info() const;
-  const std::string& trouble() const noexcept { return trouble_; }
+  const std::string& trouble() const noexcept { return context_.trouble; }
 
   // Ends every attempt with Errc::closed, declares every hold lost, and closes the session.
   void close(Answer<Done> answer);
@@ -151,7 +135,6 @@ class Engine final : public SessionListener {
   Error describe(const Attempt& attempt, const Error& error) const;
   bool lease_ok() const;
   Nonce fresh_nonce();
-  std::chrono::nanoseconds backoff(int failures);
 
   // engine_holds.cpp: holds, own tickets, withdrawals, the backstop
   void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer);
@@ -170,25 +153,16 @@ class Engine final : public SessionListener {
   void run_backstop(const LockName& name);
   void drop_empty_group(const LockName& name);
 
-  Loop& loop_;
-  Backend& backend_;
-  EngineHost& host_;
-  LogFunction log_;
-  std::minstd_rand random_;
-  const std::uint64_t token_base_;
+  EngineContext context_;  // first: the session must be destroyed last
 
   std::unique_ptr<Session> newcomer_;  // open; its token base is not checked yet, or was refused
   std::uint64_t newcomers_ = 0;        // counts newcomers: answers of earlier ones are ignored
   bool dismissed_ = false;             // the newcomer is being closed
-  std::unique_ptr<Session> session_;
-  std::uint64_t epoch_ = 0;  // changes with the session: answers of earlier sessions are ignored
   Answer<Done> opened_;
   std::map<std::uint64_t, Asker> askers_;
   std::uint64_t next_asker_ = 1;
   int open_failures_ = 0;
   TimerId open_timer_ = TimerId::none;
-  std::string trouble_;
-  bool closing_ = false;
   Answer<Done> closed_;
   Lifetime lifetime_;  // for answers of the backend, which may come after the engine's end
 

@@ -13,7 +13,7 @@ namespace baton::internal {
 // ---- holds
 
 void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
-  loop_.assert_on_strand();
+  context_.loop.assert_on_strand();
   BATON_ASSERT(!hold->is_held());
   if (!holds_.contains(hold->nonce())) {
     // The session has ended, or lose() came first: a withdrawal may be under way already.
@@ -25,18 +25,19 @@ void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer)
     }
     return;
   }
-  const auto held = loop_.now() - hold->since();
+  const auto held = context_.loop.now() - hold->since();
   const bool lost = hold->state() == LockState::lost;
-  host_.metric(
+  context_.host.metric(
       {lost ? MetricEvent::Kind::lost : MetricEvent::Kind::released, {}, hold->token(), held},
       &hold->name());
   if (lost) {
-    log_(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " + backend_.where() +
-                                " with token " + std::to_string(hold->token()) +
-                                " is lost: " + hold->lost_reason().message());
+    context_.log(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " +
+                                        context_.backend.where() + " with token " +
+                                        std::to_string(hold->token()) +
+                                        " is lost: " + hold->lost_reason().message());
   }
   forget_hold(hold);
-  host_.on_hold_closed(hold);
+  context_.host.on_hold_closed(hold);
   if (lost && mutant(Mutant::lost_ticket_stays)) return;
   withdraw(hold->name(), hold->nonce(), std::move(answer));
 }
@@ -55,56 +56,59 @@ void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   const bool first = hold->become_lost(reason);
   forget_hold(hold);
   if (first) {
-    host_.metric({MetricEvent::Kind::lost, {}, hold->token(), loop_.now() - hold->since()},
-                 &hold->name());
-    host_.hold_lost(hold);
+    context_.host.metric(
+        {MetricEvent::Kind::lost, {}, hold->token(), context_.loop.now() - hold->since()},
+        &hold->name());
+    context_.host.hold_lost(hold);
     if (reason != Errc::closed) {
-      log_(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " + backend_.where() +
-                                  " with token " + std::to_string(hold->token()) +
-                                  " is lost: " + make_error_code(reason).message());
+      context_.log(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " +
+                                          context_.backend.where() + " with token " +
+                                          std::to_string(hold->token()) +
+                                          " is lost: " + make_error_code(reason).message());
     }
   } else {
-    host_.on_hold_closed(hold);
+    context_.host.on_hold_closed(hold);
   }
   // The ticket may still exist: remove it as soon as the store can be reached.
-  if (session_ != nullptr && !closing_ && !mutant(Mutant::lost_ticket_stays)) {
+  if (context_.session != nullptr && !context_.closing && !mutant(Mutant::lost_ticket_stays)) {
     withdraw(hold->name(), hold->nonce(), nullptr);
   }
 }
 
 void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
-  if (session_ == nullptr || !holds_.contains(hold->nonce())) return;
+  if (context_.session == nullptr || !holds_.contains(hold->nonce())) return;
   if (const Errc due = hold->due_loss(); due != Errc{}) {
     lose(hold, due);
     return;
   }
-  session_->look(hold->name(), hold->nonce(), {},
-                 [this, hold, epoch = epoch_](Result<Standing> standing) {
-                   if (epoch != epoch_ || !standing) return;  // nothing is known: the lease decides
-                   // Only the loss of its own ticket ends a hold. A ticket ahead has gone already;
-                   // a server that lags behind may still show it.
-                   if (judge(standing->view, hold->nonce()).verdict == Verdict::missing) {
-                     lose(hold, Errc::evicted);
-                     return;
-                   }
-                   if (!holds_.contains(hold->nonce())) return;
-                   for (const Ticket& t : standing->view.tickets) {
-                     if (t.ours == hold->nonce()) watch_own(hold->name(), t);
-                   }
-                 });
+  context_.session->look(hold->name(), hold->nonce(), {},
+                         [this, hold, epoch = context_.epoch](Result<Standing> standing) {
+                           if (epoch != context_.epoch || !standing)
+                             return;  // nothing is known: the lease decides
+                           // Only the loss of its own ticket ends a hold. A ticket ahead has gone
+                           // already; a server that lags behind may still show it.
+                           if (judge(standing->view, hold->nonce()).verdict == Verdict::missing) {
+                             lose(hold, Errc::evicted);
+                             return;
+                           }
+                           if (!holds_.contains(hold->nonce())) return;
+                           for (const Ticket& t : standing->view.tickets) {
+                             if (t.ours == hold->nonce()) watch_own(hold->name(), t);
+                           }
+                         });
 }
 
 void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
-  loop_.assert_on_strand();
-  if (session_ == nullptr || !holds_.contains(hold->nonce())) {
+  context_.loop.assert_on_strand();
+  if (context_.session == nullptr || !holds_.contains(hold->nonce())) {
     answer(false);
     return;
   }
-  session_->verify(hold->name(), hold->nonce(),
-                   [this, hold, answer = std::move(answer)](Result<bool> ours) mutable {
-                     if (ours && !*ours) lose(hold, Errc::evicted);
-                     answer(std::move(ours));
-                   });
+  context_.session->verify(hold->name(), hold->nonce(),
+                           [this, hold, answer = std::move(answer)](Result<bool> ours) mutable {
+                             if (ours && !*ours) lose(hold, Errc::evicted);
+                             answer(std::move(ours));
+                           });
 }
 
 // ---- own tickets
@@ -113,18 +117,18 @@ void Engine::watch_own(const LockName& name, const Ticket& ticket, bool soon) {
   BATON_ASSERT(ticket.ours);
   const Nonce nonce = *ticket.ours;
   if (own_watches_.contains(nonce) || mutant(Mutant::no_own_watch)) return;
-  own_watches_[nonce] = session_->watch(name, ticket, {std::nullopt, soon},
-                                        [this, nonce, epoch = epoch_](WatchEvent) {
-                                          if (epoch != epoch_) return;
-                                          own_watches_.erase(nonce);
-                                          own_ticket_event(nonce);
-                                        });
+  own_watches_[nonce] = context_.session->watch(name, ticket, {std::nullopt, soon},
+                                                [this, nonce, epoch = context_.epoch](WatchEvent) {
+                                                  if (epoch != context_.epoch) return;
+                                                  own_watches_.erase(nonce);
+                                                  own_ticket_event(nonce);
+                                                });
 }
 
 void Engine::unwatch_own(Nonce nonce) {
   const auto watch = own_watches_.find(nonce);
   if (watch == own_watches_.end()) return;
-  if (session_ != nullptr) session_->unwatch(watch->second);
+  if (context_.session != nullptr) context_.session->unwatch(watch->second);
   own_watches_.erase(watch);
 }
 
@@ -144,7 +148,7 @@ void Engine::own_ticket_event(Nonce nonce) {
 
 void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
   unwatch_own(nonce);
-  if (session_ == nullptr) {
+  if (context_.session == nullptr) {
     if (answer)
       answer(Error(Errc::session_expired,
                    "there is no session; the store removes the entry with the old session"));
@@ -157,18 +161,19 @@ void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
 
 void Engine::run_job(Nonce nonce) {
   const auto job = jobs_.find(nonce);
-  if (job == jobs_.end() || session_ == nullptr) return;
-  session_->withdraw(job->second.name, nonce,
-                     [this, nonce, epoch = epoch_](const Result<WithdrawResult>& result) {
-                       if (epoch == epoch_) finish_job(nonce, result);
-                     });
+  if (job == jobs_.end() || context_.session == nullptr) return;
+  context_.session->withdraw(
+      job->second.name, nonce,
+      [this, nonce, epoch = context_.epoch](const Result<WithdrawResult>& result) {
+        if (epoch == context_.epoch) finish_job(nonce, result);
+      });
 }
 
 void Engine::retry_jobs() {
   std::vector<Nonce> waiting;
   for (auto& [nonce, job] : jobs_) {
     if (job.timer == TimerId::none) continue;
-    loop_.cancel(std::exchange(job.timer, TimerId::none));
+    context_.loop.cancel(std::exchange(job.timer, TimerId::none));
     waiting.push_back(nonce);
   }
   for (const Nonce nonce : waiting) run_job(nonce);
@@ -178,19 +183,21 @@ void Engine::finish_job(Nonce nonce, const Result<WithdrawResult>& result) {
   const auto found = jobs_.find(nonce);
   if (found == jobs_.end()) return;
   Job& job = found->second;
-  if (!result && !closing_ && !mutant(Mutant::no_release_retry)) {
+  if (!result && !context_.closing && !mutant(Mutant::no_release_retry)) {
     // Retry after any error until the ticket is gone or the session has ended: a ticket that stays
     // would block all tickets behind it.
-    job.timer = loop_.at(loop_.now() + backoff(job.failures++), [this, nonce] {
-      if (const auto late = jobs_.find(nonce); late != jobs_.end()) {
-        late->second.timer = TimerId::none;
-      }
-      run_job(nonce);
-    });
+    job.timer =
+        context_.loop.at(context_.loop.now() + context_.backoff(job.failures++), [this, nonce] {
+          if (const auto late = jobs_.find(nonce); late != jobs_.end()) {
+            late->second.timer = TimerId::none;
+          }
+          run_job(nonce);
+        });
     if (transient(result.error())) return;
     if (!std::exchange(job.reported, true)) {
-      log_(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
-                                backend_.where() + ", retrying: " + result.error().what());
+      context_.log(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
+                                        context_.backend.where() +
+                                        ", retrying: " + result.error().what());
     }
     for (auto& answer : std::exchange(job.answers, {})) answer(result.error());
     return;
@@ -233,23 +240,23 @@ void Engine::clear_waiting(const std::shared_ptr<Attempt>& attempt) {
 void Engine::drop_empty_group(const LockName& name) {
   const auto group = groups_.find(name);
   if (group == groups_.end() || !group->second.empty()) return;
-  loop_.cancel(group->second.backstop);
+  context_.loop.cancel(group->second.backstop);
   groups_.erase(group);
 }
 
 void Engine::arm_backstop(const LockName& name, Group& group) {
-  if (session_ == nullptr || group.empty() || group.backstop != TimerId::none) return;
-  const auto period = std::chrono::duration_cast<Nanos>(session_->backstop());
+  if (context_.session == nullptr || group.empty() || group.backstop != TimerId::none) return;
+  const auto period = std::chrono::duration_cast<Nanos>(context_.session->backstop());
   std::uniform_int_distribution<std::int64_t> jitter(period.count() / 4 * 3, period.count());
-  group.backstop =
-      loop_.at(loop_.now() + Nanos(jitter(random_)), [this, name] { run_backstop(name); });
+  group.backstop = context_.loop.at(context_.loop.now() + Nanos(jitter(context_.random)),
+                                    [this, name] { run_backstop(name); });
 }
 
 void Engine::run_backstop(const LockName& name) {
   auto group = groups_.find(name);
   if (group == groups_.end()) return;
   group->second.backstop = TimerId::none;
-  if (session_ == nullptr || mutant(Mutant::no_backstop)) return;
+  if (context_.session == nullptr || mutant(Mutant::no_backstop)) return;
   // The first waiter is enough: all other waiters of this client are behind it.
   if (!group->second.waiting.empty()) {
     const auto first = group->second.waiting.begin()->second;

@@ -9,17 +9,17 @@
 namespace baton::internal {
 
 void Engine::open(Answer<Done> answer) {
-  loop_.assert_on_strand();
+  context_.loop.assert_on_strand();
   opened_ = std::move(answer);
   try_open();
 }
 
 void Engine::try_open() {
   open_timer_ = TimerId::none;
-  if (closing_) return;
+  if (context_.closing) return;
   drop_newcomer();  // a single session at a time, also if the newcomer is still being closed
-  backend_.open(*this, lifetime_.guard([this](Result<std::unique_ptr<Session>> session) {
-    if (closing_) return;
+  context_.backend.open(*this, lifetime_.guard([this](Result<std::unique_ptr<Session>> session) {
+    if (context_.closing) return;
     if (session) {
       check_token_base(std::move(session).value());
     } else {
@@ -30,19 +30,20 @@ void Engine::try_open() {
 
 // Checks every session: the store may have been wiped or replaced since the last session.
 void Engine::check_token_base(std::unique_ptr<Session> session) {
-  BATON_ASSERT(session_ == nullptr && newcomer_ == nullptr);  // one session at a time
+  BATON_ASSERT(context_.session == nullptr && newcomer_ == nullptr);  // one session at a time
   newcomer_ = std::move(session);
   newcomer_->settle_token_base(
-      token_base_, lifetime_.guard([this, number = newcomers_](const Result<std::uint64_t>& base) {
+      context_.token_base,
+      lifetime_.guard([this, number = newcomers_](const Result<std::uint64_t>& base) {
         if (number != newcomers_ || dismissed_) return;
-        if (base && *base == token_base_) {
+        if (base && *base == context_.token_base) {
           ++newcomers_;
           session_opened(std::move(newcomer_));
           return;
         }
-        const Error why = base ? token_base_differs(token_base_, *base) : base.error();
+        const Error why = base ? token_base_differs(context_.token_base, *base) : base.error();
         dismiss_newcomer();
-        open_failed({why.errc(), "connect to " + backend_.where() + ": " + why.what()});
+        open_failed({why.errc(), "connect to " + context_.backend.where() + ": " + why.what()});
       }));
 }
 
@@ -62,7 +63,8 @@ void Engine::drop_newcomer() {
   if (newcomer_ == nullptr) return;
   newcomer_->lease()->end();
   // Deferred: the session may be calling us from within itself.
-  loop_.defer([dead = std::shared_ptr<Session>(std::move(newcomer_))]() mutable { dead.reset(); });
+  context_.loop.defer(
+      [dead = std::shared_ptr<Session>(std::move(newcomer_))]() mutable { dead.reset(); });
 }
 
 void Engine::newcomer_ended(const std::string& detail) {
@@ -76,37 +78,40 @@ void Engine::newcomer_ended(const std::string& detail) {
 }
 
 void Engine::session_opened(std::unique_ptr<Session> session) {
-  BATON_ASSERT(session_ == nullptr && holds_.empty() && own_watches_.empty() && jobs_.empty());
-  session_ = std::move(session);
-  ++epoch_;
+  BATON_ASSERT(context_.session == nullptr && holds_.empty() && own_watches_.empty() &&
+               jobs_.empty());
+  context_.session = std::move(session);
+  ++context_.epoch;
   open_failures_ = 0;
-  trouble_.clear();
-  host_.metric({MetricEvent::Kind::session_started, {}, 0, {}}, nullptr);
+  context_.trouble.clear();
+  context_.host.metric({MetricEvent::Kind::session_started, {}, 0, {}}, nullptr);
   if (opened_) std::exchange(opened_, nullptr)(Done{});
   const auto attempts = attempts_;  // a copy, because carry_out() may change the map
   for (const auto& [id, attempt] : attempts) {
-    if (session_ == nullptr) return;
+    if (context_.session == nullptr) return;
     carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
   }
   answer_askers(nullptr);
 }
 
 void Engine::with_session(Time until, Answer<Session*> answer) {
-  loop_.assert_on_strand();
-  if (session_ != nullptr) {
-    answer(session_.get());
+  context_.loop.assert_on_strand();
+  if (context_.session != nullptr) {
+    answer(context_.session.get());
     return;
   }
-  if (closing_ || until <= loop_.now()) {
-    answer(closing_ ? Error(Errc::closed, "the client was closed")
-                    : Error(Errc::connection_failed, "there is no session: " + trouble_));
+  if (context_.closing || until <= context_.loop.now()) {
+    answer(context_.closing
+               ? Error(Errc::closed, "the client was closed")
+               : Error(Errc::connection_failed, "there is no session: " + context_.trouble));
     return;
   }
   const std::uint64_t id = next_asker_++;
-  const TimerId timer = loop_.at(until, [this, id] {
+  const TimerId timer = context_.loop.at(until, [this, id] {
     auto asker = askers_.extract(id);
     if (!asker) return;
-    asker.mapped().answer(Error(Errc::connection_failed, "there is no session: " + trouble_));
+    asker.mapped().answer(
+        Error(Errc::connection_failed, "there is no session: " + context_.trouble));
   });
   askers_.emplace(id, Asker{std::move(answer), timer});
 }
@@ -114,51 +119,55 @@ void Engine::with_session(Time until, Answer<Session*> answer) {
 void Engine::answer_askers(const Error* error) {
   // Check the session before each answer: an answer may end the session, and the remaining askers
   // then wait for the next session.
-  while (!askers_.empty() && (error != nullptr || session_ != nullptr)) {
+  while (!askers_.empty() && (error != nullptr || context_.session != nullptr)) {
     auto asker = askers_.extract(askers_.begin());
-    loop_.cancel(asker.mapped().timer);
+    context_.loop.cancel(asker.mapped().timer);
     asker.mapped().answer(error != nullptr ? Result<Session*>(*error)
-                                           : Result<Session*>(session_.get()));
+                                           : Result<Session*>(context_.session.get()));
   }
 }
 
 void Engine::open_failed(const Error& error) {
-  trouble_ = error.what();
+  context_.trouble = error.what();
   if (!transient(error)) {
     if (opened_) {
       std::exchange(opened_, nullptr)(error);
       return;
     }
     // A permanent error ends all current attempts. The client still retries, for later calls.
-    log_(LogLevel::error, std::string("cannot open a new session: ") + error.what());
+    context_.log(LogLevel::error, std::string("cannot open a new session: ") + error.what());
     const auto attempts = attempts_;
     for (const auto& [id, attempt] : attempts) {
       carry_out(attempt, attempt->machine.on_give_up(error));
     }
     answer_askers(&error);
   } else if (open_failures_ == 0) {
-    log_(LogLevel::warning, std::string("cannot reach the store, retrying: ") + error.what());
+    context_.log(LogLevel::warning,
+                 std::string("cannot reach the store, retrying: ") + error.what());
   }
-  open_timer_ = loop_.at(loop_.now() + backoff(open_failures_++), [this] { try_open(); });
+  open_timer_ = context_.loop.at(context_.loop.now() + context_.backoff(open_failures_++),
+                                 [this] { try_open(); });
 }
 
 void Engine::session_ended(std::error_code reason, const std::string& detail) {
-  loop_.assert_on_strand();
-  if (session_ == nullptr && newcomer_ != nullptr) {
+  context_.loop.assert_on_strand();
+  if (context_.session == nullptr && newcomer_ != nullptr) {
     newcomer_ended(detail);
     return;
   }
-  if (session_ == nullptr) return;
+  if (context_.session == nullptr) return;
   const Errc why = reason == Errc::store_changed ? Errc::store_changed : Errc::session_expired;
-  session_->lease()->end(why);
-  trouble_ = detail;
-  log_(LogLevel::warning, "session on " + backend_.where() + " ended (" + reason.message() + "): " +
-                              detail + "; " + std::to_string(holds_.size()) + " locks lost, " +
-                              std::to_string(attempts_.size()) + " waiters join the queue again");
-  host_.metric({MetricEvent::Kind::session_ended, {}, 0, {}}, nullptr);
+  context_.session->lease()->end(why);
+  context_.trouble = detail;
+  context_.log(LogLevel::warning,
+               "session on " + context_.backend.where() + " ended (" + reason.message() +
+                   "): " + detail + "; " + std::to_string(holds_.size()) + " locks lost, " +
+                   std::to_string(attempts_.size()) + " waiters join the queue again");
+  context_.host.metric({MetricEvent::Kind::session_ended, {}, 0, {}}, nullptr);
   // Deferred: the session may be calling us from within itself.
-  loop_.defer([dead = std::shared_ptr<Session>(std::move(session_))]() mutable { dead.reset(); });
-  ++epoch_;
+  context_.loop.defer(
+      [dead = std::shared_ptr<Session>(std::move(context_.session))]() mutable { dead.reset(); });
+  ++context_.epoch;
   own_watches_.clear();
 
   const auto holds = holds_;
@@ -166,7 +175,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   // The store removes the tickets with the session, and no answer can confirm that any more.
   auto jobs = std::exchange(jobs_, {});
   for (auto& [nonce, job] : jobs) {
-    loop_.cancel(job.timer);
+    context_.loop.cancel(job.timer);
     for (auto& answer : job.answers) {
       answer(
           Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
@@ -175,13 +184,13 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
     clear_waiting(attempt);
-    loop_.cancel(attempt->pause_timer);
+    context_.loop.cancel(attempt->pause_timer);
     attempt->predecessor_watch = WatchId::none;
     ++attempt->request;
     by_nonce_.erase(attempt->machine.nonce());
     carry_out(attempt, attempt->machine.on_session_ended());
   }
-  if (!closing_) {
+  if (!context_.closing) {
     try_open();
   } else if (closed_) {
     std::exchange(closed_, nullptr)(Done{});
@@ -189,11 +198,11 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
 }
 
 void Engine::session_resumed() {
-  loop_.assert_on_strand();
-  if (session_ == nullptr) return;
+  context_.loop.assert_on_strand();
+  if (context_.session == nullptr) return;
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
-    loop_.cancel(std::exchange(attempt->pause_timer, TimerId::none));
+    context_.loop.cancel(std::exchange(attempt->pause_timer, TimerId::none));
     carry_out(attempt, attempt->machine.on_session_resumed());
   }
   const auto holds = holds_;
@@ -202,16 +211,17 @@ void Engine::session_resumed() {
 }
 
 SessionInfo Engine::info() const {
-  loop_.assert_on_strand();
+  context_.loop.assert_on_strand();
   SessionInfo info;
-  if (session_ != nullptr) {
-    info = session_->info();
-    info.token_base = token_base_;
-    if (info.state == SessionState::connected && loop_.now() >= session_->lease()->suspect_at()) {
+  if (context_.session != nullptr) {
+    info = context_.session->info();
+    info.token_base = context_.token_base;
+    if (info.state == SessionState::connected &&
+        context_.loop.now() >= context_.session->lease()->suspect_at()) {
       info.state = SessionState::suspect;
     }
   } else {
-    info.state = closing_ ? SessionState::closed : SessionState::connecting;
+    info.state = context_.closing ? SessionState::closed : SessionState::connecting;
   }
   return info;
 }
