@@ -21,7 +21,8 @@ std::string seconds_text(Nanos d) {
 
 Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
                std::uint64_t token_base)
-    : context_(backend, host, std::move(log), seed, token_base) {}
+    : context_(backend, host, std::move(log), seed, token_base),
+      own_watches_(context_, [this](Nonce nonce) { own_ticket_event(nonce); }) {}
 
 Engine::~Engine() { lifetime_.end(); }
 
@@ -107,7 +108,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   }
   if (actions.join || actions.look) join_or_look(attempt, actions.join, actions.hint);
   if (actions.watch) {
-    watch_own(attempt->name, attempt->machine.own());
+    own_watches_.watch(attempt->name, attempt->machine.own());
     set_waiting(attempt, attempt->machine.own().rank);
     context_.session->unwatch(attempt->predecessor_watch);
     const auto request = attempt->request;
@@ -166,7 +167,7 @@ void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
   holds_.emplace(hold->nonce(), hold);
   groups_[attempt->name].holds.push_back(hold->nonce());
   by_nonce_.erase(hold->nonce());
-  watch_own(attempt->name, machine.own(), true);
+  own_watches_.watch(attempt->name, machine.own(), true);
   context_.host.metric(
       {MetricEvent::Kind::acquired, {}, hold->token(), context_.loop.now() - attempt->started},
       &attempt->name);

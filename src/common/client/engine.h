@@ -6,6 +6,7 @@
 #include "common/recipe/acquisition.h"
 #include "common/client/engine_context.h"
 #include "common/client/hold.h"
+#include "common/client/own_watches.h"
 #include "common/base/check.h"
 #include "common/base/lifetime.h"
 #include "common/seam/session.h"
@@ -141,8 +142,6 @@ class Engine final : public SessionListener {
   void run_job(Nonce nonce);
   void retry_jobs();  // retries now all jobs that wait for a retry
   void finish_job(Nonce nonce, const Result<WithdrawResult>& result);
-  void watch_own(const LockName& name, const Ticket& ticket, bool soon = false);
-  void unwatch_own(Nonce nonce);
   void own_ticket_event(Nonce nonce);
   void check_hold(const std::shared_ptr<Hold>& hold);
   void lose(const std::shared_ptr<Hold>& hold, Errc reason);
@@ -171,7 +170,7 @@ class Engine final : public SessionListener {
   std::map<std::uint64_t, std::shared_ptr<Attempt>> attempts_;  // by age: they rejoin in order
   std::unordered_map<Nonce, std::shared_ptr<Attempt>> by_nonce_;
   std::unordered_map<Nonce, std::shared_ptr<Hold>> holds_;
-  std::unordered_map<Nonce, WatchId> own_watches_;
+  OwnWatches own_watches_;
   std::unordered_map<Nonce, Job> jobs_;
   std::map<LockName, Group> groups_;
 };

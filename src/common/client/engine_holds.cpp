@@ -44,7 +44,7 @@ void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer)
 
 void Engine::forget_hold(const std::shared_ptr<Hold>& hold) {
   holds_.erase(hold->nonce());
-  unwatch_own(hold->nonce());
+  own_watches_.unwatch(hold->nonce());
   const auto group = groups_.find(hold->name());
   if (group == groups_.end()) return;
   std::erase(group->second.holds, hold->nonce());
@@ -93,7 +93,7 @@ void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
                            }
                            if (!holds_.contains(hold->nonce())) return;
                            for (const Ticket& t : standing->view.tickets) {
-                             if (t.ours == hold->nonce()) watch_own(hold->name(), t);
+                             if (t.ours == hold->nonce()) own_watches_.watch(hold->name(), t);
                            }
                          });
 }
@@ -113,25 +113,6 @@ void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
 
 // ---- own tickets
 
-void Engine::watch_own(const LockName& name, const Ticket& ticket, bool soon) {
-  BATON_ASSERT(ticket.ours);
-  const Nonce nonce = *ticket.ours;
-  if (own_watches_.contains(nonce) || mutant(Mutant::no_own_watch)) return;
-  own_watches_[nonce] = context_.session->watch(name, ticket, {std::nullopt, soon},
-                                                [this, nonce, epoch = context_.epoch](WatchEvent) {
-                                                  if (epoch != context_.epoch) return;
-                                                  own_watches_.erase(nonce);
-                                                  own_ticket_event(nonce);
-                                                });
-}
-
-void Engine::unwatch_own(Nonce nonce) {
-  const auto watch = own_watches_.find(nonce);
-  if (watch == own_watches_.end()) return;
-  if (context_.session != nullptr) context_.session->unwatch(watch->second);
-  own_watches_.erase(watch);
-}
-
 void Engine::own_ticket_event(Nonce nonce) {
   if (const auto hold = holds_.find(nonce); hold != holds_.end()) {
     const auto kept = hold->second;
@@ -147,7 +128,7 @@ void Engine::own_ticket_event(Nonce nonce) {
 // ---- withdrawals
 
 void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
-  unwatch_own(nonce);
+  own_watches_.unwatch(nonce);
   if (context_.session == nullptr) {
     if (answer)
       answer(Error(Errc::session_expired,
@@ -260,7 +241,7 @@ void Engine::run_backstop(const LockName& name) {
   // The first waiter is enough: all other waiters of this client are behind it.
   if (!group->second.waiting.empty()) {
     const auto first = group->second.waiting.begin()->second;
-    watch_own(name, first->machine.own());
+    own_watches_.watch(name, first->machine.own());
     carry_out(first, first->machine.on_backstop());
   }
   group = groups_.find(name);

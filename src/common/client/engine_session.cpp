@@ -168,7 +168,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   context_.loop.defer(
       [dead = std::shared_ptr<Session>(std::move(context_.session))]() mutable { dead.reset(); });
   ++context_.epoch;
-  own_watches_.clear();
+  own_watches_.session_ended();
 
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) lose(hold, why);
