@@ -1,5 +1,5 @@
 // The attempts of the Engine, and its end. engine_session.cpp has the sessions, engine_holds.cpp
-// has holds, withdrawals and the backstop.
+// has holds and the backstop.
 #include "common/client/engine.h"
 
 #include "common/base/mutant.h"
@@ -22,7 +22,8 @@ std::string seconds_text(Nanos d) {
 Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_t seed,
                std::uint64_t token_base)
     : context_(backend, host, std::move(log), seed, token_base),
-      own_watches_(context_, [this](Nonce nonce) { own_ticket_event(nonce); }) {}
+      own_watches_(context_, [this](Nonce nonce) { own_ticket_event(nonce); }),
+      withdrawals_(context_, own_watches_) {}
 
 Engine::~Engine() { lifetime_.end(); }
 
@@ -96,7 +97,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   if (actions.withdraw) {
     clear_waiting(attempt);
     by_nonce_.erase(*actions.withdraw);
-    withdraw(attempt->name, *actions.withdraw, nullptr);
+    withdrawals_.withdraw(attempt->name, *actions.withdraw, nullptr);
   }
   if (actions.peek) {
     const auto request = ++attempt->request;
@@ -232,11 +233,7 @@ void Engine::close(Answer<Done> answer) {
   }
   context_.session->close([this](Result<Done> result) {
     if (context_.session != nullptr) context_.session->lease()->end();
-    auto jobs = std::exchange(jobs_, {});
-    for (auto& [nonce, job] : jobs) {
-      context_.loop.cancel(job.timer);
-      for (auto& waiting : job.answers) waiting(result);
-    }
+    withdrawals_.end(result);
     if (closed_) std::exchange(closed_, nullptr)(std::move(result));
   });
 }
@@ -255,7 +252,7 @@ void Engine::abandon() noexcept {
   for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
     if (hold->become_lost(Errc::closed)) context_.host.hold_lost(hold);
   }
-  jobs_.clear();  // destroying the answers tells their callers: ClientImpl::ask() has a Promise
+  withdrawals_.abandon();
   askers_.clear();
   newcomer_.reset();
   context_.session.reset();

@@ -7,6 +7,7 @@
 #include "common/client/engine_context.h"
 #include "common/client/hold.h"
 #include "common/client/own_watches.h"
+#include "common/client/withdrawals.h"
 #include "common/base/check.h"
 #include "common/base/lifetime.h"
 #include "common/seam/session.h"
@@ -92,19 +93,12 @@ class Engine final : public SessionListener {
   void abandon() noexcept;
 
   // For tests: there is no attempt, no hold and no withdrawal.
-  bool idle() const noexcept { return attempts_.empty() && holds_.empty() && jobs_.empty(); }
+  bool idle() const noexcept { return attempts_.empty() && holds_.empty() && withdrawals_.empty(); }
 
   void session_ended(std::error_code reason, const std::string& detail) override;
   void session_resumed() override;
 
  private:
-  struct Job {  // a withdrawal that is retried until the ticket is gone or the session has ended
-    LockName name;
-    std::vector<Answer<Done>> answers;
-    int failures = 0;
-    TimerId timer = TimerId::none;
-    bool reported = false;
-  };
   struct Group {  // this client's waiters and holds on a lock
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Attempt>> waiting;
     std::vector<Nonce> holds;
@@ -137,11 +131,7 @@ class Engine final : public SessionListener {
   bool lease_ok() const;
   Nonce fresh_nonce();
 
-  // engine_holds.cpp: holds, own tickets, withdrawals, the backstop
-  void withdraw(const LockName& name, Nonce nonce, Answer<Done> answer);
-  void run_job(Nonce nonce);
-  void retry_jobs();  // retries now all jobs that wait for a retry
-  void finish_job(Nonce nonce, const Result<WithdrawResult>& result);
+  // engine_holds.cpp: holds, own tickets, the backstop
   void own_ticket_event(Nonce nonce);
   void check_hold(const std::shared_ptr<Hold>& hold);
   void lose(const std::shared_ptr<Hold>& hold, Errc reason);
@@ -171,7 +161,7 @@ class Engine final : public SessionListener {
   std::unordered_map<Nonce, std::shared_ptr<Attempt>> by_nonce_;
   std::unordered_map<Nonce, std::shared_ptr<Hold>> holds_;
   OwnWatches own_watches_;
-  std::unordered_map<Nonce, Job> jobs_;
+  Withdrawals withdrawals_;
   std::map<LockName, Group> groups_;
 };
 

@@ -1,5 +1,5 @@
-// The holds, own tickets, withdrawals and the backstop of the Engine. engine.cpp has the attempts,
-// engine_session.cpp has the sessions.
+// The holds, own tickets and the backstop of the Engine. engine.cpp has the attempts, withdrawals.cpp
+// has the withdrawals, engine_session.cpp has the sessions.
 #include "common/client/engine.h"
 
 #include "common/base/mutant.h"
@@ -18,9 +18,7 @@ void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer)
   if (!holds_.contains(hold->nonce())) {
     // The session has ended, or lose() came first: a withdrawal may be under way already.
     if (!answer) return;
-    if (const auto job = jobs_.find(hold->nonce()); job != jobs_.end()) {
-      job->second.answers.push_back(std::move(answer));
-    } else {
+    if (!withdrawals_.join(hold->nonce(), answer)) {
       answer(Error(Errc::lock_lost, "the lock was lost before it was released"));
     }
     return;
@@ -39,7 +37,7 @@ void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer)
   forget_hold(hold);
   context_.host.on_hold_closed(hold);
   if (lost && mutant(Mutant::lost_ticket_stays)) return;
-  withdraw(hold->name(), hold->nonce(), std::move(answer));
+  withdrawals_.withdraw(hold->name(), hold->nonce(), std::move(answer));
 }
 
 void Engine::forget_hold(const std::shared_ptr<Hold>& hold) {
@@ -71,7 +69,7 @@ void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   }
   // The ticket may still exist: remove it as soon as the store can be reached.
   if (context_.session != nullptr && !context_.closing && !mutant(Mutant::lost_ticket_stays)) {
-    withdraw(hold->name(), hold->nonce(), nullptr);
+    withdrawals_.withdraw(hold->name(), hold->nonce(), nullptr);
   }
 }
 
@@ -122,78 +120,6 @@ void Engine::own_ticket_event(Nonce nonce) {
   if (const auto attempt = by_nonce_.find(nonce); attempt != by_nonce_.end()) {
     const auto kept = attempt->second;
     carry_out(kept, kept->machine.on_own_ticket());
-  }
-}
-
-// ---- withdrawals
-
-void Engine::withdraw(const LockName& name, Nonce nonce, Answer<Done> answer) {
-  own_watches_.unwatch(nonce);
-  if (context_.session == nullptr) {
-    if (answer)
-      answer(Error(Errc::session_expired,
-                   "there is no session; the store removes the entry with the old session"));
-    return;
-  }
-  auto& job = jobs_.try_emplace(nonce, Job{name, {}, 0, TimerId::none, false}).first->second;
-  if (answer) job.answers.push_back(std::move(answer));
-  run_job(nonce);
-}
-
-void Engine::run_job(Nonce nonce) {
-  const auto job = jobs_.find(nonce);
-  if (job == jobs_.end() || context_.session == nullptr) return;
-  context_.session->withdraw(
-      job->second.name, nonce,
-      [this, nonce, epoch = context_.epoch](const Result<WithdrawResult>& result) {
-        if (epoch == context_.epoch) finish_job(nonce, result);
-      });
-}
-
-void Engine::retry_jobs() {
-  std::vector<Nonce> waiting;
-  for (auto& [nonce, job] : jobs_) {
-    if (job.timer == TimerId::none) continue;
-    context_.loop.cancel(std::exchange(job.timer, TimerId::none));
-    waiting.push_back(nonce);
-  }
-  for (const Nonce nonce : waiting) run_job(nonce);
-}
-
-void Engine::finish_job(Nonce nonce, const Result<WithdrawResult>& result) {
-  const auto found = jobs_.find(nonce);
-  if (found == jobs_.end()) return;
-  Job& job = found->second;
-  if (!result && !context_.closing && !mutant(Mutant::no_release_retry)) {
-    // Retry after any error until the ticket is gone or the session has ended: a ticket that stays
-    // would block all tickets behind it.
-    job.timer =
-        context_.loop.at(context_.loop.now() + context_.backoff(job.failures++), [this, nonce] {
-          if (const auto late = jobs_.find(nonce); late != jobs_.end()) {
-            late->second.timer = TimerId::none;
-          }
-          run_job(nonce);
-        });
-    if (transient(result.error())) return;
-    if (!std::exchange(job.reported, true)) {
-      context_.log(LogLevel::error, "cannot withdraw from \"" + job.name.text() + "\" on " +
-                                        context_.backend.where() +
-                                        ", retrying: " + result.error().what());
-    }
-    for (auto& answer : std::exchange(job.answers, {})) answer(result.error());
-    return;
-  }
-  auto answers = std::move(job.answers);
-  const std::string name = job.name.text();
-  jobs_.erase(found);
-  for (auto& answer : answers) {
-    if (!result) {
-      answer(result.error());
-    } else if (!result->found) {
-      answer(Error(Errc::lock_lost, "release \"" + name + "\": the entry was already removed"));
-    } else {
-      answer(Done{});
-    }
   }
 }
 

@@ -79,7 +79,7 @@ void Engine::newcomer_ended(const std::string& detail) {
 
 void Engine::session_opened(std::unique_ptr<Session> session) {
   BATON_ASSERT(context_.session == nullptr && holds_.empty() && own_watches_.empty() &&
-               jobs_.empty());
+               withdrawals_.empty());
   context_.session = std::move(session);
   ++context_.epoch;
   open_failures_ = 0;
@@ -173,14 +173,8 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) lose(hold, why);
   // The store removes the tickets with the session, and no answer can confirm that any more.
-  auto jobs = std::exchange(jobs_, {});
-  for (auto& [nonce, job] : jobs) {
-    context_.loop.cancel(job.timer);
-    for (auto& answer : job.answers) {
-      answer(
-          Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
-    }
-  }
+  withdrawals_.end(
+      Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
     clear_waiting(attempt);
@@ -207,7 +201,7 @@ void Engine::session_resumed() {
   }
   const auto holds = holds_;
   for (const auto& [nonce, hold] : holds) check_hold(hold);
-  retry_jobs();
+  withdrawals_.retry_now();
 }
 
 SessionInfo Engine::info() const {
