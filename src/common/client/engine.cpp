@@ -1,5 +1,5 @@
 // The attempts of the Engine, and its end. engine_session.cpp has the sessions, engine_holds.cpp
-// has holds and the backstop.
+// has holds.
 #include "common/client/engine.h"
 
 #include "common/base/mutant.h"
@@ -23,7 +23,10 @@ Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_
                std::uint64_t token_base)
     : context_(backend, host, std::move(log), seed, token_base),
       own_watches_(context_, [this](Nonce nonce) { own_ticket_event(nonce); }),
-      withdrawals_(context_, own_watches_) {}
+      withdrawals_(context_, own_watches_),
+      backstop_(
+          context_, [this](const std::shared_ptr<Attempt>& waiter) { look_of_waiter(waiter); },
+          [this](Nonce nonce) { look_of_hold(nonce); }) {}
 
 Engine::~Engine() { lifetime_.end(); }
 
@@ -92,10 +95,10 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   // Without a session the machine asks for nothing but its end.
   BATON_ASSERT(context_.session != nullptr ||
                !(actions.peek || actions.join || actions.look || actions.watch || actions.grant));
-  // Before clear_waiting(), which resets the rank: the text says how many tickets were ahead.
+  // Before remove_waiter(), which resets the rank: the text says how many tickets were ahead.
   if (actions.fail) actions.fail = describe(*attempt, *actions.fail);
   if (actions.withdraw) {
-    clear_waiting(attempt);
+    backstop_.remove_waiter(attempt);
     by_nonce_.erase(*actions.withdraw);
     withdrawals_.withdraw(attempt->name, *actions.withdraw, nullptr);
   }
@@ -110,7 +113,7 @@ void Engine::carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions)
   if (actions.join || actions.look) join_or_look(attempt, actions.join, actions.hint);
   if (actions.watch) {
     own_watches_.watch(attempt->name, attempt->machine.own());
-    set_waiting(attempt, attempt->machine.own().rank);
+    backstop_.add_waiter(attempt, attempt->machine.own().rank);
     context_.session->unwatch(attempt->predecessor_watch);
     const auto request = attempt->request;
     attempt->predecessor_watch = context_.session->watch(
@@ -160,13 +163,18 @@ void Engine::pause(const std::shared_ptr<Attempt>& attempt) {
       });
 }
 
+void Engine::look_of_waiter(const std::shared_ptr<Attempt>& attempt) {
+  own_watches_.watch(attempt->name, attempt->machine.own());
+  carry_out(attempt, attempt->machine.on_backstop());
+}
+
 void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
   const auto& machine = attempt->machine;
   auto hold = std::make_shared<Hold>(Hold::Parts{
       attempt->name, machine.nonce(), machine.token(), &context_.loop.clock(),
       context_.session->lease(), machine.sign(), context_.host.keeper(), context_.loop.now()});
   holds_.emplace(hold->nonce(), hold);
-  groups_[attempt->name].holds.push_back(hold->nonce());
+  backstop_.add_hold(hold->name(), hold->nonce());
   by_nonce_.erase(hold->nonce());
   own_watches_.watch(attempt->name, machine.own(), true);
   context_.host.metric(
@@ -179,7 +187,7 @@ void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
 void Engine::settle(const std::shared_ptr<Attempt>& attempt,
                     Result<std::shared_ptr<Hold>> outcome) {
   BATON_ASSERT(attempt->machine.done());
-  clear_waiting(attempt);
+  backstop_.remove_waiter(attempt);
   attempts_.erase(attempt->id);
   ++attempt->request;
   context_.loop.cancel(attempt->deadline_timer);
@@ -189,10 +197,7 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
       mine != by_nonce_.end() && mine->second == attempt) {
     by_nonce_.erase(mine);
   }
-  if (groups_.contains(attempt->name)) {
-    arm_backstop(attempt->name, groups_[attempt->name]);
-    drop_empty_group(attempt->name);
-  }
+  backstop_.rearm(attempt->name);
   if (!outcome) {
     const Errc code = outcome.error().errc();
     if (code == Errc::timeout || code == Errc::cancelled) {

@@ -3,7 +3,8 @@
 // same Engine.
 #pragma once
 
-#include "common/recipe/acquisition.h"
+#include "common/client/attempt.h"
+#include "common/client/backstop.h"
 #include "common/client/engine_context.h"
 #include "common/client/hold.h"
 #include "common/client/own_watches.h"
@@ -13,50 +14,12 @@
 #include "common/seam/session.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
-#include <stop_token>
 #include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 namespace baton::internal {
-
-// Receives the outcome of an attempt. Called once, on the strand. If the attempt is refused, or the
-// loop has stopped, another thread calls it.
-class AttemptSink {
- public:
-  virtual ~AttemptSink() = default;
-  // False: the caller no longer waits. The engine then releases the hold.
-  virtual bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept = 0;
-};
-
-// An acquisition, from the call to its outcome.
-struct Attempt {
-  Attempt(LockName lock, bool once, std::shared_ptr<AttemptSink> to)
-      : name(std::move(lock)), machine(once), sink(std::move(to)) {}
-
-  const LockName name;
-  Acquisition machine;
-  std::shared_ptr<AttemptSink> sink;
-  Time started{};
-  Time deadline = kNever;
-  Errc late = Errc::timeout;  // the error when the deadline passes
-  std::optional<std::stop_callback<std::function<void()>>> on_stop;
-
-  // Used only by the engine.
-  std::uint64_t id = 0;
-  std::uint64_t request = 0;  // answers to earlier requests are ignored
-  std::uint64_t rank = 0;     // key in the group of waiters; 0: not waiting
-  int failures = 0;
-  std::string trouble;  // the last transient error, for the message
-  TimerId deadline_timer = TimerId::none;
-  TimerId pause_timer = TimerId::none;
-  WatchId predecessor_watch = WatchId::none;
-};
 
 class Engine final : public SessionListener {
  public:
@@ -99,13 +62,6 @@ class Engine final : public SessionListener {
   void session_resumed() override;
 
  private:
-  struct Group {  // this client's waiters and holds on a lock
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Attempt>> waiting;
-    std::vector<Nonce> holds;
-    TimerId backstop = TimerId::none;
-    bool empty() const { return waiting.empty() && holds.empty(); }
-  };
-
   struct Asker {  // a call of with_session() that waits for the next session
     Answer<Session*> answer;
     TimerId timer = TimerId::none;
@@ -126,21 +82,18 @@ class Engine final : public SessionListener {
   void settle(const std::shared_ptr<Attempt>& attempt, Result<std::shared_ptr<Hold>> outcome);
   void grant(const std::shared_ptr<Attempt>& attempt);
   void join_or_look(const std::shared_ptr<Attempt>& attempt, bool join, const LookHint& hint);
+  void look_of_waiter(const std::shared_ptr<Attempt>& attempt);  // when the Backstop asks
   void pause(const std::shared_ptr<Attempt>& attempt);
   Error describe(const Attempt& attempt, const Error& error) const;
   bool lease_ok() const;
   Nonce fresh_nonce();
 
-  // engine_holds.cpp: holds, own tickets, the backstop
+  // engine_holds.cpp: holds, own tickets
   void own_ticket_event(Nonce nonce);
+  void look_of_hold(Nonce nonce);  // when the Backstop asks
   void check_hold(const std::shared_ptr<Hold>& hold);
   void lose(const std::shared_ptr<Hold>& hold, Errc reason);
   void forget_hold(const std::shared_ptr<Hold>& hold);
-  void set_waiting(const std::shared_ptr<Attempt>& attempt, std::uint64_t rank);
-  void clear_waiting(const std::shared_ptr<Attempt>& attempt);
-  void arm_backstop(const LockName& name, Group& group);
-  void run_backstop(const LockName& name);
-  void drop_empty_group(const LockName& name);
 
   EngineContext context_;  // first: the session must be destroyed last
 
@@ -162,7 +115,7 @@ class Engine final : public SessionListener {
   std::unordered_map<Nonce, std::shared_ptr<Hold>> holds_;
   OwnWatches own_watches_;
   Withdrawals withdrawals_;
-  std::map<LockName, Group> groups_;
+  Backstop backstop_;
 };
 
 }  // namespace baton::internal

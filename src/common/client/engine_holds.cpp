@@ -1,4 +1,4 @@
-// The holds, own tickets and the backstop of the Engine. engine.cpp has the attempts, withdrawals.cpp
+// The holds and own tickets of the Engine. engine.cpp has the attempts, withdrawals.cpp
 // has the withdrawals, engine_session.cpp has the sessions.
 #include "common/client/engine.h"
 
@@ -43,10 +43,7 @@ void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer)
 void Engine::forget_hold(const std::shared_ptr<Hold>& hold) {
   holds_.erase(hold->nonce());
   own_watches_.unwatch(hold->nonce());
-  const auto group = groups_.find(hold->name());
-  if (group == groups_.end()) return;
-  std::erase(group->second.holds, hold->nonce());
-  drop_empty_group(hold->name());
+  backstop_.remove_hold(hold->name(), hold->nonce());
 }
 
 void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
@@ -96,6 +93,13 @@ void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
                          });
 }
 
+void Engine::look_of_hold(Nonce nonce) {
+  const auto hold = holds_.find(nonce);
+  if (hold == holds_.end()) return;
+  const auto kept = hold->second;
+  check_hold(kept);
+}
+
 void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
   context_.loop.assert_on_strand();
   if (context_.session == nullptr || !holds_.contains(hold->nonce())) {
@@ -109,7 +113,7 @@ void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
                            });
 }
 
-// ---- own tickets
+// ---- events of own tickets
 
 void Engine::own_ticket_event(Nonce nonce) {
   if (const auto hold = holds_.find(nonce); hold != holds_.end()) {
@@ -121,66 +125,6 @@ void Engine::own_ticket_event(Nonce nonce) {
     const auto kept = attempt->second;
     carry_out(kept, kept->machine.on_own_ticket());
   }
-}
-
-// ---- the backstop: a watch may miss events, so the first waiter of this client in each queue, and
-// ---- all its holds, look from time to time
-
-void Engine::set_waiting(const std::shared_ptr<Attempt>& attempt, std::uint64_t rank) {
-  clear_waiting(attempt);
-  attempt->rank = rank;
-  Group& group = groups_[attempt->name];
-  group.waiting.emplace(std::pair(rank, attempt->id), attempt);
-  arm_backstop(attempt->name, group);
-}
-
-void Engine::clear_waiting(const std::shared_ptr<Attempt>& attempt) {
-  if (attempt->rank == 0) return;
-  const auto group = groups_.find(attempt->name);
-  if (group != groups_.end()) {
-    group->second.waiting.erase(std::pair(attempt->rank, attempt->id));
-    drop_empty_group(attempt->name);
-  }
-  attempt->rank = 0;
-}
-
-void Engine::drop_empty_group(const LockName& name) {
-  const auto group = groups_.find(name);
-  if (group == groups_.end() || !group->second.empty()) return;
-  context_.loop.cancel(group->second.backstop);
-  groups_.erase(group);
-}
-
-void Engine::arm_backstop(const LockName& name, Group& group) {
-  if (context_.session == nullptr || group.empty() || group.backstop != TimerId::none) return;
-  const auto period = std::chrono::duration_cast<Nanos>(context_.session->backstop());
-  std::uniform_int_distribution<std::int64_t> jitter(period.count() / 4 * 3, period.count());
-  group.backstop = context_.loop.at(context_.loop.now() + Nanos(jitter(context_.random)),
-                                    [this, name] { run_backstop(name); });
-}
-
-void Engine::run_backstop(const LockName& name) {
-  auto group = groups_.find(name);
-  if (group == groups_.end()) return;
-  group->second.backstop = TimerId::none;
-  if (context_.session == nullptr || mutant(Mutant::no_backstop)) return;
-  // The first waiter is enough: all other waiters of this client are behind it.
-  if (!group->second.waiting.empty()) {
-    const auto first = group->second.waiting.begin()->second;
-    own_watches_.watch(name, first->machine.own());
-    carry_out(first, first->machine.on_backstop());
-  }
-  group = groups_.find(name);
-  if (group == groups_.end()) return;
-  const auto holds = group->second.holds;
-  for (const Nonce nonce : holds) {
-    const auto hold = holds_.find(nonce);
-    if (hold == holds_.end()) continue;
-    const auto kept = hold->second;
-    check_hold(kept);
-  }
-  group = groups_.find(name);
-  if (group != groups_.end()) arm_backstop(name, group->second);
 }
 
 }  // namespace baton::internal

@@ -177,7 +177,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
       Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) {
-    clear_waiting(attempt);
+    backstop_.remove_waiter(attempt);
     context_.loop.cancel(attempt->pause_timer);
     attempt->predecessor_watch = WatchId::none;
     ++attempt->request;
