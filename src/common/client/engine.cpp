@@ -1,5 +1,4 @@
-// The attempts of the Engine, and its end. engine_session.cpp has the sessions, engine_holds.cpp
-// has holds.
+// The attempts of the Engine, and its end. engine_session.cpp has the sessions.
 #include "common/client/engine.h"
 
 #include "common/base/mutant.h"
@@ -26,7 +25,8 @@ Engine::Engine(Backend& backend, EngineHost& host, LogFunction log, std::uint32_
       withdrawals_(context_, own_watches_),
       backstop_(
           context_, [this](const std::shared_ptr<Attempt>& waiter) { look_of_waiter(waiter); },
-          [this](Nonce nonce) { look_of_hold(nonce); }) {}
+          [this](Nonce nonce) { holds_.look(nonce); }),
+      holds_(context_, own_watches_, withdrawals_, backstop_) {}
 
 Engine::~Engine() { lifetime_.end(); }
 
@@ -163,6 +163,14 @@ void Engine::pause(const std::shared_ptr<Attempt>& attempt) {
       });
 }
 
+void Engine::own_ticket_event(Nonce nonce) {
+  if (holds_.look(nonce)) return;
+  if (const auto attempt = by_nonce_.find(nonce); attempt != by_nonce_.end()) {
+    const auto kept = attempt->second;
+    carry_out(kept, kept->machine.on_own_ticket());
+  }
+}
+
 void Engine::look_of_waiter(const std::shared_ptr<Attempt>& attempt) {
   own_watches_.watch(attempt->name, attempt->machine.own());
   carry_out(attempt, attempt->machine.on_backstop());
@@ -173,10 +181,8 @@ void Engine::grant(const std::shared_ptr<Attempt>& attempt) {
   auto hold = std::make_shared<Hold>(Hold::Parts{
       attempt->name, machine.nonce(), machine.token(), &context_.loop.clock(),
       context_.session->lease(), machine.sign(), context_.host.keeper(), context_.loop.now()});
-  holds_.emplace(hold->nonce(), hold);
-  backstop_.add_hold(hold->name(), hold->nonce());
   by_nonce_.erase(hold->nonce());
-  own_watches_.watch(attempt->name, machine.own(), true);
+  holds_.add(hold, machine.own());
   context_.host.metric(
       {MetricEvent::Kind::acquired, {}, hold->token(), context_.loop.now() - attempt->started},
       &attempt->name);
@@ -214,7 +220,7 @@ void Engine::settle(const std::shared_ptr<Attempt>& attempt,
   const auto sink = std::exchange(attempt->sink, nullptr);
   if (sink == nullptr || sink->offer(std::move(outcome)) || hold == nullptr) return;
   // The caller no longer waits: release the lock.
-  if (hold->become_released()) retire_hold(hold, nullptr);
+  if (hold->become_released()) holds_.retire(hold, nullptr);
 }
 
 void Engine::close(Answer<Done> answer) {
@@ -225,8 +231,7 @@ void Engine::close(Answer<Done> answer) {
   answer_askers(&closed);
   const auto attempts = attempts_;
   for (const auto& [id, attempt] : attempts) give_up(attempt, Errc::closed);
-  const auto holds = holds_;
-  for (const auto& [nonce, hold] : holds) lose(hold, Errc::closed);
+  holds_.lose_all(Errc::closed);
   if (context_.session == nullptr && newcomer_ == nullptr) {
     answer(Done{});
     return;
@@ -254,9 +259,7 @@ void Engine::abandon() noexcept {
           Error(Errc::closed, "acquire \"" + attempt->name.text() + "\": the client was closed"));
     }
   }
-  for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
-    if (hold->become_lost(Errc::closed)) context_.host.hold_lost(hold);
-  }
+  holds_.abandon();
   withdrawals_.abandon();
   askers_.clear();
   newcomer_.reset();

@@ -7,6 +7,7 @@
 #include "common/client/backstop.h"
 #include "common/client/engine_context.h"
 #include "common/client/hold.h"
+#include "common/client/holds.h"
 #include "common/client/own_watches.h"
 #include "common/client/withdrawals.h"
 #include "common/base/check.h"
@@ -18,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace baton::internal {
 
@@ -39,8 +41,12 @@ class Engine final : public SessionListener {
 
   // Withdraws the ticket of a hold that was released, or declared lost outside of the engine. The
   // answer is optional.
-  void retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer);
-  void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer);
+  void retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
+    holds_.retire(hold, std::move(answer));
+  }
+  void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
+    holds_.verify(hold, std::move(answer));
+  }
 
   // The session, or null while there is none.
   Session* session() const noexcept { return context_.session.get(); }
@@ -82,18 +88,12 @@ class Engine final : public SessionListener {
   void settle(const std::shared_ptr<Attempt>& attempt, Result<std::shared_ptr<Hold>> outcome);
   void grant(const std::shared_ptr<Attempt>& attempt);
   void join_or_look(const std::shared_ptr<Attempt>& attempt, bool join, const LookHint& hint);
+  void own_ticket_event(Nonce nonce);
   void look_of_waiter(const std::shared_ptr<Attempt>& attempt);  // when the Backstop asks
   void pause(const std::shared_ptr<Attempt>& attempt);
   Error describe(const Attempt& attempt, const Error& error) const;
   bool lease_ok() const;
   Nonce fresh_nonce();
-
-  // engine_holds.cpp: holds, own tickets
-  void own_ticket_event(Nonce nonce);
-  void look_of_hold(Nonce nonce);  // when the Backstop asks
-  void check_hold(const std::shared_ptr<Hold>& hold);
-  void lose(const std::shared_ptr<Hold>& hold, Errc reason);
-  void forget_hold(const std::shared_ptr<Hold>& hold);
 
   EngineContext context_;  // first: the session must be destroyed last
 
@@ -112,10 +112,10 @@ class Engine final : public SessionListener {
   std::uint64_t next_attempt_ = 1;
   std::map<std::uint64_t, std::shared_ptr<Attempt>> attempts_;  // by age: they rejoin in order
   std::unordered_map<Nonce, std::shared_ptr<Attempt>> by_nonce_;
-  std::unordered_map<Nonce, std::shared_ptr<Hold>> holds_;
   OwnWatches own_watches_;
   Withdrawals withdrawals_;
   Backstop backstop_;
+  Holds holds_;
 };
 
 }  // namespace baton::internal

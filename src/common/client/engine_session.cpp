@@ -170,8 +170,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   ++context_.epoch;
   own_watches_.session_ended();
 
-  const auto holds = holds_;
-  for (const auto& [nonce, hold] : holds) lose(hold, why);
+  holds_.lose_all(why);
   // The store removes the tickets with the session, and no answer can confirm that any more.
   withdrawals_.end(
       Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
@@ -199,8 +198,7 @@ void Engine::session_resumed() {
     context_.loop.cancel(std::exchange(attempt->pause_timer, TimerId::none));
     carry_out(attempt, attempt->machine.on_session_resumed());
   }
-  const auto holds = holds_;
-  for (const auto& [nonce, hold] : holds) check_hold(hold);
+  holds_.check_all();
   withdrawals_.retry_now();
 }
 

@@ -1,18 +1,28 @@
-// The holds and own tickets of the Engine. engine.cpp has the attempts, withdrawals.cpp
-// has the withdrawals, engine_session.cpp has the sessions.
-#include "common/client/engine.h"
+#include "common/client/holds.h"
 
+#include "common/base/check.h"
 #include "common/base/mutant.h"
 #include "common/recipe/queue_rule.h"
 
-#include <algorithm>
+#include <string>
 #include <utility>
 
 namespace baton::internal {
 
-// ---- holds
+Holds::Holds(EngineContext& context, OwnWatches& own_watches, Withdrawals& withdrawals,
+             Backstop& backstop)
+    : context_(context),
+      own_watches_(own_watches),
+      withdrawals_(withdrawals),
+      backstop_(backstop) {}
 
-void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
+void Holds::add(const std::shared_ptr<Hold>& hold, const Ticket& own) {
+  holds_.emplace(hold->nonce(), hold);
+  backstop_.add_hold(hold->name(), hold->nonce());
+  own_watches_.watch(hold->name(), own, true);
+}
+
+void Holds::retire(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
   context_.loop.assert_on_strand();
   BATON_ASSERT(!hold->is_held());
   if (!holds_.contains(hold->nonce())) {
@@ -34,22 +44,22 @@ void Engine::retire_hold(const std::shared_ptr<Hold>& hold, Answer<Done> answer)
                                         std::to_string(hold->token()) +
                                         " is lost: " + hold->lost_reason().message());
   }
-  forget_hold(hold);
+  forget(hold);
   context_.host.on_hold_closed(hold);
   if (lost && mutant(Mutant::lost_ticket_stays)) return;
   withdrawals_.withdraw(hold->name(), hold->nonce(), std::move(answer));
 }
 
-void Engine::forget_hold(const std::shared_ptr<Hold>& hold) {
+void Holds::forget(const std::shared_ptr<Hold>& hold) {
   holds_.erase(hold->nonce());
   own_watches_.unwatch(hold->nonce());
   backstop_.remove_hold(hold->name(), hold->nonce());
 }
 
-void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
+void Holds::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   if (!holds_.contains(hold->nonce())) return;
   const bool first = hold->become_lost(reason);
-  forget_hold(hold);
+  forget(hold);
   if (first) {
     context_.host.metric(
         {MetricEvent::Kind::lost, {}, hold->token(), context_.loop.now() - hold->since()},
@@ -70,37 +80,41 @@ void Engine::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   }
 }
 
-void Engine::check_hold(const std::shared_ptr<Hold>& hold) {
+void Holds::check(const std::shared_ptr<Hold>& hold) {
   if (context_.session == nullptr || !holds_.contains(hold->nonce())) return;
   if (const Errc due = hold->due_loss(); due != Errc{}) {
     lose(hold, due);
     return;
   }
   context_.session->look(hold->name(), hold->nonce(), {},
-                         [this, hold, epoch = context_.epoch](Result<Standing> standing) {
-                           if (epoch != context_.epoch || !standing)
-                             return;  // nothing is known: the lease decides
-                           // Only the loss of its own ticket ends a hold. A ticket ahead has gone
-                           // already; a server that lags behind may still show it.
-                           if (judge(standing->view, hold->nonce()).verdict == Verdict::missing) {
-                             lose(hold, Errc::evicted);
-                             return;
-                           }
-                           if (!holds_.contains(hold->nonce())) return;
-                           for (const Ticket& t : standing->view.tickets) {
-                             if (t.ours == hold->nonce()) own_watches_.watch(hold->name(), t);
-                           }
+                         [this, hold, epoch = context_.epoch](const Result<Standing>& standing) {
+                           // Without an answer nothing is known: the lease decides.
+                           if (epoch == context_.epoch && standing) looked(hold, *standing);
                          });
 }
 
-void Engine::look_of_hold(Nonce nonce) {
-  const auto hold = holds_.find(nonce);
-  if (hold == holds_.end()) return;
-  const auto kept = hold->second;
-  check_hold(kept);
+void Holds::looked(const std::shared_ptr<Hold>& hold, const Standing& standing) {
+  // Only the loss of its own ticket ends a hold. A ticket ahead has gone already; a server that
+  // lags behind may still show it.
+  if (judge(standing.view, hold->nonce()).verdict == Verdict::missing) {
+    lose(hold, Errc::evicted);
+    return;
+  }
+  if (!holds_.contains(hold->nonce())) return;
+  for (const Ticket& t : standing.view.tickets) {
+    if (t.ours == hold->nonce()) own_watches_.watch(hold->name(), t);
+  }
 }
 
-void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
+bool Holds::look(Nonce nonce) {
+  const auto hold = holds_.find(nonce);
+  if (hold == holds_.end()) return false;
+  const auto kept = hold->second;
+  check(kept);
+  return true;
+}
+
+void Holds::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
   context_.loop.assert_on_strand();
   if (context_.session == nullptr || !holds_.contains(hold->nonce())) {
     answer(false);
@@ -113,17 +127,19 @@ void Engine::verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer) {
                            });
 }
 
-// ---- events of own tickets
+void Holds::lose_all(Errc reason) {
+  const auto holds = holds_;
+  for (const auto& [nonce, hold] : holds) lose(hold, reason);
+}
 
-void Engine::own_ticket_event(Nonce nonce) {
-  if (const auto hold = holds_.find(nonce); hold != holds_.end()) {
-    const auto kept = hold->second;
-    check_hold(kept);
-    return;
-  }
-  if (const auto attempt = by_nonce_.find(nonce); attempt != by_nonce_.end()) {
-    const auto kept = attempt->second;
-    carry_out(kept, kept->machine.on_own_ticket());
+void Holds::check_all() {
+  const auto holds = holds_;
+  for (const auto& [nonce, hold] : holds) check(hold);
+}
+
+void Holds::abandon() noexcept {
+  for (const auto& [nonce, hold] : std::exchange(holds_, {})) {
+    if (hold->become_lost(Errc::closed)) context_.host.hold_lost(hold);
   }
 }
 
