@@ -31,7 +31,15 @@ set(BATON_BASE_SOURCES
 set(BATON_SEAM_SOURCES lease.cpp lock_name.cpp token_base.cpp url.cpp)
 set(BATON_RECIPE_SOURCES acquisition.cpp queue_rule.cpp)
 # The engine drives the recipe over a session; the simulator runs it without the rest of the client.
-set(BATON_ENGINE_SOURCES backstop.cpp engine.cpp engine_session.cpp hold.cpp holds.cpp own_watches.cpp withdrawals.cpp)
+set(BATON_ENGINE_SOURCES
+    attempts.cpp
+    backstop.cpp
+    engine.cpp
+    engine_session.cpp
+    hold.cpp
+    holds.cpp
+    own_watches.cpp
+    withdrawals.cpp)
 set(BATON_CLIENT_SOURCES
     async.cpp
     callback_thread.cpp

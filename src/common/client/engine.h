@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/client/attempt.h"
+#include "common/client/attempts.h"
 #include "common/client/backstop.h"
 #include "common/client/engine_context.h"
 #include "common/client/hold.h"
@@ -18,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace baton::internal {
@@ -36,8 +36,10 @@ class Engine final : public SessionListener {
   // Retries after transient errors until close().
   void open(Answer<Done> answer);
 
-  void start(const std::shared_ptr<Attempt>& attempt);
-  void give_up(const std::shared_ptr<Attempt>& attempt, Errc why);
+  void start(const std::shared_ptr<Attempt>& attempt) { attempts_.start(attempt); }
+  void give_up(const std::shared_ptr<Attempt>& attempt, Errc why) {
+    attempts_.give_up(attempt, why);
+  }
 
   // Withdraws the ticket of a hold that was released, or declared lost outside of the engine. The
   // answer is optional.
@@ -83,18 +85,6 @@ class Engine final : public SessionListener {
   void session_opened(std::unique_ptr<Session> session);
   void open_failed(const Error& error);
 
-  // engine.cpp: attempts
-  void carry_out(const std::shared_ptr<Attempt>& attempt, Actions actions);
-  void settle(const std::shared_ptr<Attempt>& attempt, Result<std::shared_ptr<Hold>> outcome);
-  void grant(const std::shared_ptr<Attempt>& attempt);
-  void join_or_look(const std::shared_ptr<Attempt>& attempt, bool join, const LookHint& hint);
-  void own_ticket_event(Nonce nonce);
-  void look_of_waiter(const std::shared_ptr<Attempt>& attempt);  // when the Backstop asks
-  void pause(const std::shared_ptr<Attempt>& attempt);
-  Error describe(const Attempt& attempt, const Error& error) const;
-  bool lease_ok() const;
-  Nonce fresh_nonce();
-
   EngineContext context_;  // first: the session must be destroyed last
 
   std::unique_ptr<Session> newcomer_;  // open; its token base is not checked yet, or was refused
@@ -108,14 +98,12 @@ class Engine final : public SessionListener {
   Answer<Done> closed_;
   Lifetime lifetime_;  // for answers of the backend, which may come after the engine's end
 
-  std::uint64_t next_nonce_ = 1;
-  std::uint64_t next_attempt_ = 1;
-  std::map<std::uint64_t, std::shared_ptr<Attempt>> attempts_;  // by age: they rejoin in order
-  std::unordered_map<Nonce, std::shared_ptr<Attempt>> by_nonce_;
+  // Calls go up this list: an attempt calls Holds, a hold calls Withdrawals and Backstop.
   OwnWatches own_watches_;
   Withdrawals withdrawals_;
   Backstop backstop_;
   Holds holds_;
+  Attempts attempts_;
 };
 
 }  // namespace baton::internal

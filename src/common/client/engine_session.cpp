@@ -86,11 +86,7 @@ void Engine::session_opened(std::unique_ptr<Session> session) {
   context_.trouble.clear();
   context_.host.metric({MetricEvent::Kind::session_started, {}, 0, {}}, nullptr);
   if (opened_) std::exchange(opened_, nullptr)(Done{});
-  const auto attempts = attempts_;  // a copy, because carry_out() may change the map
-  for (const auto& [id, attempt] : attempts) {
-    if (context_.session == nullptr) return;
-    carry_out(attempt, attempt->machine.on_session(fresh_nonce()));
-  }
+  attempts_.session_opened();
   answer_askers(nullptr);
 }
 
@@ -136,10 +132,7 @@ void Engine::open_failed(const Error& error) {
     }
     // A permanent error ends all current attempts. The client still retries, for later calls.
     context_.log(LogLevel::error, std::string("cannot open a new session: ") + error.what());
-    const auto attempts = attempts_;
-    for (const auto& [id, attempt] : attempts) {
-      carry_out(attempt, attempt->machine.on_give_up(error));
-    }
+    attempts_.fail_all(error);
     answer_askers(&error);
   } else if (open_failures_ == 0) {
     context_.log(LogLevel::warning,
@@ -174,15 +167,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   // The store removes the tickets with the session, and no answer can confirm that any more.
   withdrawals_.end(
       Error(Errc::session_expired, "the session ended before the store confirmed: " + detail));
-  const auto attempts = attempts_;
-  for (const auto& [id, attempt] : attempts) {
-    backstop_.remove_waiter(attempt);
-    context_.loop.cancel(attempt->pause_timer);
-    attempt->predecessor_watch = WatchId::none;
-    ++attempt->request;
-    by_nonce_.erase(attempt->machine.nonce());
-    carry_out(attempt, attempt->machine.on_session_ended());
-  }
+  attempts_.session_ended();
   if (!context_.closing) {
     try_open();
   } else if (closed_) {
@@ -193,11 +178,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
 void Engine::session_resumed() {
   context_.loop.assert_on_strand();
   if (context_.session == nullptr) return;
-  const auto attempts = attempts_;
-  for (const auto& [id, attempt] : attempts) {
-    context_.loop.cancel(std::exchange(attempt->pause_timer, TimerId::none));
-    carry_out(attempt, attempt->machine.on_session_resumed());
-  }
+  attempts_.session_resumed();
   holds_.check_all();
   withdrawals_.retry_now();
 }
