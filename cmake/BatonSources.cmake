@@ -35,10 +35,10 @@ set(BATON_ENGINE_SOURCES
     attempts.cpp
     backstop.cpp
     engine.cpp
-    engine_session.cpp
     hold.cpp
     holds.cpp
     own_watches.cpp
+    session_keeper.cpp
     withdrawals.cpp)
 set(BATON_CLIENT_SOURCES
     async.cpp

@@ -127,7 +127,7 @@ class TokenBaseEngine : public ::testing::Test, public Backend, public EngineHos
     loop_.step([&] { answer(std::move(base)); });
   }
   void end_session() {
-    loop_.step([&] { engine_->session_ended(Errc::session_expired, "by the test"); });
+    loop_.step([&] { listener_->session_ended(Errc::session_expired, "by the test"); });
   }
   std::shared_ptr<Outcome> acquire() {
     auto outcome = std::make_shared<Outcome>();
@@ -139,8 +139,9 @@ class TokenBaseEngine : public ::testing::Test, public Backend, public EngineHos
 
   // Backend
   Loop& loop() noexcept override { return loop_; }
-  void open(SessionListener&, Answer<std::unique_ptr<Session>> answer) override {
+  void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) override {
     ++script_.opens;
+    listener_ = &listener;
     loop_.defer([this, answer = std::move(answer)]() mutable {
       answer(std::unique_ptr<Session>(std::make_unique<ScriptedSession>(loop_, script_)));
     });
@@ -156,6 +157,7 @@ class TokenBaseEngine : public ::testing::Test, public Backend, public EngineHos
 
   ManualLoop loop_;
   Script script_;
+  SessionListener* listener_ = nullptr;
   std::optional<Result<Done>> opened_;
   std::unique_ptr<Engine> engine_;
 };

@@ -30,8 +30,7 @@ class EngineHost {
   virtual void metric(const MetricEvent& event, const LockName* lock) = 0;
 };
 
-// Used on the strand. Only the code that opens and ends sessions changes session, epoch, trouble
-// and closing.
+// Used on the strand. Only SessionKeeper changes session, epoch, trouble and closing.
 struct EngineContext {
   EngineContext(Backend& b, EngineHost& h, LogFunction l, std::uint32_t seed, std::uint64_t base)
       : loop(b.loop()), backend(b), host(h), log(std::move(l)), random(seed), token_base(base) {}

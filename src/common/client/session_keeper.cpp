@@ -1,20 +1,29 @@
-// The sessions of the Engine: how they are opened and checked, and how they end. engine.cpp has the
-// attempts.
-#include "common/client/engine.h"
+#include "common/client/session_keeper.h"
 
+#include "common/base/check.h"
 #include "common/seam/token_base.h"
 
 #include <utility>
 
 namespace baton::internal {
 
-void Engine::open(Answer<Done> answer) {
+SessionKeeper::SessionKeeper(EngineContext& context, OwnWatches& own_watches,
+                             Withdrawals& withdrawals, Holds& holds, Attempts& attempts)
+    : context_(context),
+      own_watches_(own_watches),
+      withdrawals_(withdrawals),
+      holds_(holds),
+      attempts_(attempts) {}
+
+SessionKeeper::~SessionKeeper() { lifetime_.end(); }
+
+void SessionKeeper::open(Answer<Done> answer) {
   context_.loop.assert_on_strand();
   opened_ = std::move(answer);
   try_open();
 }
 
-void Engine::try_open() {
+void SessionKeeper::try_open() {
   open_timer_ = TimerId::none;
   if (context_.closing) return;
   drop_newcomer();  // a single session at a time, also if the newcomer is still being closed
@@ -29,7 +38,7 @@ void Engine::try_open() {
 }
 
 // Checks every session: the store may have been wiped or replaced since the last session.
-void Engine::check_token_base(std::unique_ptr<Session> session) {
+void SessionKeeper::check_token_base(std::unique_ptr<Session> session) {
   BATON_ASSERT(context_.session == nullptr && newcomer_ == nullptr);  // one session at a time
   newcomer_ = std::move(session);
   newcomer_->settle_token_base(
@@ -48,7 +57,7 @@ void Engine::check_token_base(std::unique_ptr<Session> session) {
 }
 
 // Closes the refused session. Otherwise the store would keep it until it times out.
-void Engine::dismiss_newcomer() {
+void SessionKeeper::dismiss_newcomer() {
   dismissed_ = true;
   newcomer_->close(lifetime_.guard([this, number = newcomers_](Result<Done> result) {
     if (number != newcomers_) return;
@@ -57,7 +66,7 @@ void Engine::dismiss_newcomer() {
   }));
 }
 
-void Engine::drop_newcomer() {
+void SessionKeeper::drop_newcomer() {
   ++newcomers_;
   dismissed_ = false;
   if (newcomer_ == nullptr) return;
@@ -67,7 +76,7 @@ void Engine::drop_newcomer() {
       [dead = std::shared_ptr<Session>(std::move(newcomer_))]() mutable { dead.reset(); });
 }
 
-void Engine::newcomer_ended(const std::string& detail) {
+void SessionKeeper::newcomer_ended(const std::string& detail) {
   const bool dismissed = dismissed_;
   drop_newcomer();
   if (closed_) {
@@ -77,7 +86,7 @@ void Engine::newcomer_ended(const std::string& detail) {
   }
 }
 
-void Engine::session_opened(std::unique_ptr<Session> session) {
+void SessionKeeper::session_opened(std::unique_ptr<Session> session) {
   BATON_ASSERT(context_.session == nullptr && holds_.empty() && own_watches_.empty() &&
                withdrawals_.empty());
   context_.session = std::move(session);
@@ -90,7 +99,7 @@ void Engine::session_opened(std::unique_ptr<Session> session) {
   answer_askers(nullptr);
 }
 
-void Engine::with_session(Time until, Answer<Session*> answer) {
+void SessionKeeper::with_session(Time until, Answer<Session*> answer) {
   context_.loop.assert_on_strand();
   if (context_.session != nullptr) {
     answer(context_.session.get());
@@ -112,7 +121,7 @@ void Engine::with_session(Time until, Answer<Session*> answer) {
   askers_.emplace(id, Asker{std::move(answer), timer});
 }
 
-void Engine::answer_askers(const Error* error) {
+void SessionKeeper::answer_askers(const Error* error) {
   // Check the session before each answer: an answer may end the session, and the remaining askers
   // then wait for the next session.
   while (!askers_.empty() && (error != nullptr || context_.session != nullptr)) {
@@ -123,7 +132,7 @@ void Engine::answer_askers(const Error* error) {
   }
 }
 
-void Engine::open_failed(const Error& error) {
+void SessionKeeper::open_failed(const Error& error) {
   context_.trouble = error.what();
   if (!transient(error)) {
     if (opened_) {
@@ -142,7 +151,7 @@ void Engine::open_failed(const Error& error) {
                                  [this] { try_open(); });
 }
 
-void Engine::session_ended(std::error_code reason, const std::string& detail) {
+void SessionKeeper::session_ended(std::error_code reason, const std::string& detail) {
   context_.loop.assert_on_strand();
   if (context_.session == nullptr && newcomer_ != nullptr) {
     newcomer_ended(detail);
@@ -175,7 +184,7 @@ void Engine::session_ended(std::error_code reason, const std::string& detail) {
   }
 }
 
-void Engine::session_resumed() {
+void SessionKeeper::session_resumed() {
   context_.loop.assert_on_strand();
   if (context_.session == nullptr) return;
   attempts_.session_resumed();
@@ -183,7 +192,7 @@ void Engine::session_resumed() {
   withdrawals_.retry_now();
 }
 
-SessionInfo Engine::info() const {
+SessionInfo SessionKeeper::info() const {
   context_.loop.assert_on_strand();
   SessionInfo info;
   if (context_.session != nullptr) {
@@ -197,6 +206,42 @@ SessionInfo Engine::info() const {
     info.state = context_.closing ? SessionState::closed : SessionState::connecting;
   }
   return info;
+}
+
+void SessionKeeper::close(Answer<Done> answer) {
+  context_.loop.assert_on_strand();
+  context_.closing = true;
+  context_.loop.cancel(open_timer_);
+  const Error closed(Errc::closed, "the client was closed");
+  answer_askers(&closed);
+  attempts_.close_all();
+  holds_.lose_all(Errc::closed);
+  if (context_.session == nullptr && newcomer_ == nullptr) {
+    answer(Done{});
+    return;
+  }
+  closed_ = std::move(answer);
+  if (context_.session == nullptr) {
+    if (!dismissed_) dismiss_newcomer();
+    return;
+  }
+  context_.session->close([this](Result<Done> result) {
+    if (context_.session != nullptr) context_.session->lease()->end();
+    withdrawals_.end(result);
+    if (closed_) std::exchange(closed_, nullptr)(std::move(result));
+  });
+}
+
+void SessionKeeper::abandon() noexcept {
+  context_.loop.assert_on_strand();
+  context_.closing = true;
+  if (context_.session != nullptr) context_.session->lease()->end();
+  attempts_.abandon();
+  holds_.abandon();
+  withdrawals_.abandon();
+  askers_.clear();
+  newcomer_.reset();
+  context_.session.reset();
 }
 
 }  // namespace baton::internal
