@@ -33,21 +33,28 @@ void Holds::retire(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
     }
     return;
   }
-  const auto held = context_.loop.now() - hold->since();
   const bool lost = hold->state() == LockState::lost;
-  context_.host.metric(
-      {lost ? MetricEvent::Kind::lost : MetricEvent::Kind::released, {}, hold->token(), held},
-      &hold->name());
-  if (lost) {
-    context_.log(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " +
-                                        context_.backend.where() + " with token " +
-                                        std::to_string(hold->token()) +
-                                        " is lost: " + hold->lost_reason().message());
-  }
+  report(*hold, lost);
   forget(hold);
   context_.host.on_hold_closed(hold);
   if (lost && mutant(Mutant::lost_ticket_stays)) return;
-  withdrawals_.withdraw(hold->name(), hold->nonce(), std::move(answer));
+  // While the client closes, the end of the session removes all tickets.
+  if (!context_.closing) {
+    withdrawals_.withdraw(hold->name(), hold->nonce(), std::move(answer));
+  }
+}
+
+void Holds::report(const Hold& hold, bool lost) {
+  context_.host.metric({lost ? MetricEvent::Kind::lost : MetricEvent::Kind::released,
+                        {},
+                        hold.token(),
+                        context_.loop.now() - hold.since()},
+                       &hold.name());
+  if (!lost || hold.lost_reason() == Errc::closed) return;
+  context_.log(LogLevel::warning, "lock \"" + hold.name().text() + "\" on " +
+                                      context_.backend.where() + " with token " +
+                                      std::to_string(hold.token()) +
+                                      " is lost: " + hold.lost_reason().message());
 }
 
 void Holds::forget(const std::shared_ptr<Hold>& hold) {
@@ -58,26 +65,10 @@ void Holds::forget(const std::shared_ptr<Hold>& hold) {
 
 void Holds::lose(const std::shared_ptr<Hold>& hold, Errc reason) {
   if (!holds_.contains(hold->nonce())) return;
-  const bool first = hold->become_lost(reason);
-  forget(hold);
-  if (first) {
-    context_.host.metric(
-        {MetricEvent::Kind::lost, {}, hold->token(), context_.loop.now() - hold->since()},
-        &hold->name());
-    context_.host.hold_lost(hold);
-    if (reason != Errc::closed) {
-      context_.log(LogLevel::warning, "lock \"" + hold->name().text() + "\" on " +
-                                          context_.backend.where() + " with token " +
-                                          std::to_string(hold->token()) +
-                                          " is lost: " + make_error_code(reason).message());
-    }
-  } else {
-    context_.host.on_hold_closed(hold);
-  }
+  // False: the loss thread or the owner was first. Its own retire() comes later and finds nothing.
+  if (hold->become_lost(reason)) context_.host.hold_lost(hold);
   // The ticket may still exist: remove it as soon as the store can be reached.
-  if (context_.session != nullptr && !context_.closing && !mutant(Mutant::lost_ticket_stays)) {
-    withdrawals_.withdraw(hold->name(), hold->nonce(), nullptr);
-  }
+  retire(hold, nullptr);
 }
 
 void Holds::check(const std::shared_ptr<Hold>& hold) {

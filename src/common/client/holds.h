@@ -20,7 +20,8 @@ class Holds {
         Backstop& backstop);
 
   void add(const std::shared_ptr<Hold>& hold, const Ticket& own);
-  // See Engine::retire_hold() and Engine::verify().
+  // See Engine::retire_hold() and Engine::verify(). Every hold that ends passes retire(), which
+  // writes its only metric and log line, except in abandon().
   void retire(const std::shared_ptr<Hold>& hold, Answer<Done> answer);
   void verify(const std::shared_ptr<Hold>& hold, Answer<bool> answer);
 
@@ -38,6 +39,7 @@ class Holds {
   void check(const std::shared_ptr<Hold>& hold);
   void looked(const std::shared_ptr<Hold>& hold, const Standing& standing);
   void lose(const std::shared_ptr<Hold>& hold, Errc reason);
+  void report(const Hold& hold, bool lost);
   void forget(const std::shared_ptr<Hold>& hold);
 
   EngineContext& context_;
