@@ -3,6 +3,7 @@
 #include <baton/testing.h>
 
 #include "common/client/hold.h"
+#include "common/client/loss_duties.h"
 #include "common/seam/lock_name.h"
 #include "common/client/loss_thread.h"
 #include "support/eventually.h"
@@ -10,13 +11,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <latch>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace baton {
@@ -109,6 +113,44 @@ TEST(LossThread, DeadlinesWithdrawalsAndNudgesDoNotDependOnStopCallbacks) {
                          [&] { return blocked == kHolds && hold->lost_token().stop_requested(); }));
   loss.stop(std::chrono::milliseconds(kLong));
   callbacks.clear();
+}
+
+// What is not in this list cannot happen.
+TEST(LossThread, DutiesChangeOnlyAsTheTableSays) {
+  using internal::LossPhase;
+  using D = internal::LossDuty;
+  const std::set<std::pair<D, D>> always{{D::none, D::watching},
+                                         {D::watching, D::announcing},
+                                         {D::announcing, D::watching},
+                                         {D::telling, D::watching},
+                                         {D::watching, D::none}};
+  constexpr std::array kAll{D::none, D::watching, D::telling, D::announcing};
+  for (const D from : kAll) {
+    for (const D to : kAll) {
+      const bool legal = always.contains({from, to});
+      const bool tells = from == D::watching && to == D::telling;
+      EXPECT_EQ(may_change(LossPhase::running, from, to), legal || tells);
+      EXPECT_EQ(may_change(LossPhase::stopping, from, to), legal) << "the client may be gone";
+    }
+  }
+}
+
+TEST(LossThread, DutiesAreCounted) {
+  using internal::LossPhase;
+  using D = internal::LossDuty;
+  internal::LossDuties duties;
+  duties.change(LossPhase::running, D::none, D::watching);
+  duties.change(LossPhase::running, D::none, D::watching);
+  duties.change(LossPhase::running, D::watching, D::announcing);
+  EXPECT_EQ(duties.threads(), 2);
+  EXPECT_EQ(duties.unblocked(), 1);
+  duties.change(LossPhase::running, D::watching, D::telling);
+  EXPECT_EQ(duties.unblocked(), 1);
+  duties.change(LossPhase::stopping, D::telling, D::watching);
+  duties.change(LossPhase::stopping, D::watching, D::none);
+  EXPECT_EQ(duties.unblocked(), 0);
+  EXPECT_EQ(duties.of(D::announcing), 1);
+  EXPECT_EQ(duties.threads(), 1);
 }
 
 }  // namespace

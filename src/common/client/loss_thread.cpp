@@ -1,5 +1,6 @@
 #include "common/client/loss_thread.h"
 
+#include "common/client/loss_duties.h"
 #include "common/base/signal_shield.h"
 #include "common/base/unique_fd.h"
 
@@ -50,21 +51,24 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
         timer(loss_fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
                       "timerfd_create")) {}
 
+  bool stopping() const noexcept { return phase == LossPhase::stopping; }
+
   void ring() const noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(wake.get(), &one, sizeof one);
   }
 
+  // A thread changes its duty. The mutex is held.
+  void change(LossDuty from, LossDuty to) noexcept { duties.change(phase, from, to); }
+
   // Starts a thread that waits. The mutex is held.
   void spawn() {
     const SignalShield shield;
-    ++threads;
-    ++idle;
+    change(LossDuty::none, LossDuty::watching);
     try {
       std::thread([self = shared_from_this()] { self->loop(); }).detach();
     } catch (...) {
-      --threads;
-      --idle;
+      change(LossDuty::watching, LossDuty::none);
       throw;
     }
   }
@@ -113,7 +117,8 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     quiet_until = now + kLogEvery;
     log(LogLevel::error,
         "cannot announce " + std::to_string(queue.size()) +
-            " lost locks to stop callbacks of lost_token(): " + why + "; " + std::to_string(busy) +
+            " lost locks to stop callbacks of lost_token(): " + why + "; " +
+            std::to_string(duties.of(LossDuty::announcing)) +
             " stop callbacks have not returned. valid() still returns the right answer; make the "
             "callbacks return");
   }
@@ -121,8 +126,8 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   // Whether this thread may run stop callbacks of the program. Meanwhile another thread must watch
   // deadlines, so it starts a thread if necessary. The mutex is held.
   bool may_announce() {
-    if (idle > 1 || (stopping && queue.size() == 1)) return true;
-    if (busy >= kMostAnnouncements) {
+    if (duties.unblocked() > 1 || (stopping() && queue.size() == 1)) return true;
+    if (duties.of(LossDuty::announcing) >= kMostAnnouncements) {
       log_limit("the limit is reached");
       return false;
     }
@@ -134,19 +139,19 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     }
     // No other thread will announce it. A late deadline is better than a loss that is not
     // announced.
-    return busy == 0;
+    return duties.of(LossDuty::announcing) == 0;
   }
 
   // Calls on_lost and nudge. They are code of baton and short, and never wait for a stop callback.
   void call_ours(std::unique_lock<std::mutex>& guard, bool woken) {
     const auto holds = std::exchange(declared, {});
-    if (stopping || (holds.empty() && !(woken && nudge))) return;
-    ++telling;  // stop() waits for it
+    if (stopping() || (holds.empty() && !(woken && nudge))) return;
+    change(LossDuty::watching, LossDuty::telling);  // stop() waits for its end
     guard.unlock();
     for (const auto& hold : holds) on_lost(hold);
     if (woken && nudge) nudge();
     guard.lock();
-    --telling;
+    change(LossDuty::telling, LossDuty::watching);
     changed.notify_all();
   }
 
@@ -169,9 +174,9 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
       }
       if (queue.empty()) {
         changed.notify_all();  // for settle()
-        if (stopping) break;
+        if (stopping()) break;
       }
-      if (idle > 1) break;
+      if (duties.unblocked() > 1) break;
       const Time again = queue.empty() ? kNever : BootClock::now() + kRetrySpawn;
       const Time nudging = nudge ? BootClock::now() + kNudgeEvery : kNever;
       guard.unlock();
@@ -179,22 +184,19 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
       guard.lock();
       woken = true;
     }
-    --idle;
-    --threads;
+    change(LossDuty::watching, LossDuty::none);
     changed.notify_all();
   }
 
   void announce_one(std::unique_lock<std::mutex>& guard) {
     auto hold = std::move(queue.front());
     queue.pop_front();
-    --idle;
-    ++busy;
+    change(LossDuty::watching, LossDuty::announcing);
     guard.unlock();
     hold->announce_loss();
     hold.reset();
     guard.lock();
-    --busy;
-    ++idle;
+    change(LossDuty::announcing, LossDuty::watching);
   }
 
   LogFunction log;
@@ -209,11 +211,8 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   std::unordered_set<std::shared_ptr<Hold>> watched;
   std::vector<std::shared_ptr<Hold>> declared;  // declared lost here; on_lost is not called yet
   std::deque<std::shared_ptr<Hold>> queue;      // lost; the loss is not announced yet
-  int threads = 0;
-  int idle = 0;     // threads not inside a stop callback
-  int busy = 0;     // threads inside a stop callback
-  int telling = 0;  // threads inside on_lost or nudge
-  bool stopping = false;
+  LossDuties duties;
+  LossPhase phase = LossPhase::running;
   Time quiet_until{};  // no second log line about the limit before this time
 };
 
@@ -245,7 +244,7 @@ void LossThread::announce(std::shared_ptr<Hold> hold) {
   state_->watched.erase(hold);
   state_->queue.push_back(std::move(hold));
   state_->ring();
-  if (state_->threads > 0) return;
+  if (state_->duties.threads() > 0) return;
   try {
     state_->spawn();  // after stop(): losses are still announced
   } catch (const std::exception& e) {
@@ -256,8 +255,6 @@ void LossThread::announce(std::shared_ptr<Hold> hold) {
 
 bool LossThread::on_thread() const noexcept { return current_loss_thread == state_.get(); }
 
-void LossThread::poke() noexcept { state_->ring(); }
-
 bool LossThread::settle(std::chrono::milliseconds wait) noexcept {
   State& s = *state_;
   if (current_loss_thread == &s) return false;
@@ -265,21 +262,22 @@ bool LossThread::settle(std::chrono::milliseconds wait) noexcept {
   s.collect_due();
   s.ring();
   return s.changed.wait_for(guard, wait, [&s] {
-    return s.queue.empty() && s.declared.empty() && s.busy + s.telling == 0;
+    return s.queue.empty() && s.declared.empty() && s.duties.of(LossDuty::announcing) == 0 &&
+           s.duties.of(LossDuty::telling) == 0;
   });
 }
 
 void LossThread::stop(std::chrono::milliseconds wait) noexcept {
   State& s = *state_;
   std::unique_lock guard(s.mutex);
-  s.stopping = true;
+  s.phase = LossPhase::stopping;
   s.watched.clear();
   s.declared.clear();
   s.ring();
   // No thread calls on_lost or nudge after this wait: the client that they use may be destroyed.
-  s.changed.wait(guard, [&s] { return s.telling == 0; });
+  s.changed.wait(guard, [&s] { return s.duties.of(LossDuty::telling) == 0; });
   if (current_loss_thread == &s) return;
-  s.changed.wait_for(guard, wait, [&s] { return s.threads == 0; });
+  s.changed.wait_for(guard, wait, [&s] { return s.duties.threads() == 0; });
 }
 
 }  // namespace baton::internal

@@ -31,7 +31,6 @@ class LossThread {
   void watch(std::shared_ptr<Hold> hold);  // until it is lost or unwatched
   void unwatch(const std::shared_ptr<Hold>& hold);
   void announce(std::shared_ptr<Hold> hold);  // for a hold that the engine has declared lost
-  void poke() noexcept;                       // virtual time has moved
   // Waits at most `wait` until all losses that are due are announced. On its own threads it returns
   // false at once.
   bool settle(std::chrono::milliseconds wait) noexcept;
