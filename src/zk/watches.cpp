@@ -18,7 +18,7 @@ Watches::Watches(Loop& loop, std::size_t budget, std::function<Outbox*()> more_r
 Watches::~Watches() {
   lifetime_.end();
   for (auto& [id, watcher] : watchers_) loop_.cancel(watcher.timer);
-  for (auto& [path, state] : paths_) loop_.cancel(state.blocked);
+  for (auto& [path, watched] : paths_) loop_.cancel(watched.pause);
   stop_looking();
 }
 
@@ -48,10 +48,12 @@ void Watches::look_apart(std::size_t lane) {
   if (outbox == nullptr || outbox->open()) return;
   lanes_[lane].looking = loop_.at(loop_.now() + kUnwatchable, [this, lane] { look_apart(lane); });
   std::vector<WatchId> own;
-  for (auto& [path, state] : paths_) {
-    if (state.lane != lane || (!state.asked && !state.armed)) continue;
+  for (auto& [path, watched] : paths_) {
+    const WatchState state = watched.state();
+    const bool requested = state == WatchState::asked || state == WatchState::armed;
+    if (watched.lane != lane || !requested) continue;
     const auto before = own.size();
-    std::erase_if(state.watchers, [&](WatchId id) {
+    std::erase_if(watched.watchers, [&](WatchId id) {
       const auto watcher = watchers_.find(id);
       if (watcher == watchers_.end() || watcher->second.mine) return false;
       own.push_back(id);
@@ -73,11 +75,13 @@ void Watches::lane_ended(std::size_t lane) {
   loop_.cancel(lanes_[lane].looking);
   lanes_[lane].looked.clear();
   std::vector<std::string> lost;
-  for (const auto& [path, state] : paths_) {
-    if (state.lane == lane) lost.push_back(path);
+  for (const auto& [path, watched] : paths_) {
+    if (watched.lane == lane) lost.push_back(path);
   }
   for (const auto& path : lost) {
-    if (const auto found = paths_.find(path); found != paths_.end()) fire(forget(found), false);
+    if (const auto found = paths_.find(path); found != paths_.end()) {
+      fire(forget(found, WatchProgress::lane_ended), false);
+    }
   }
 }
 
@@ -101,13 +105,11 @@ WatchId Watches::watch(const std::string& path, std::optional<std::string> mine,
   watcher.path = path;
   watcher.mine = std::move(mine);
   watcher.handler = std::move(handler);
-  const auto [state, fresh] = paths_.try_emplace(path);
-  if (fresh) state->second.serial = next_serial_++;
-  state->second.watchers.push_back(id);
-  state->second.going = false;
-  if (state->second.asked || state->second.armed || state->second.blocked != TimerId::none) {
-    return id;
-  }
+  const auto [found, fresh] = paths_.try_emplace(path, next_serial_);
+  if (fresh) ++next_serial_;
+  found->second.watchers.push_back(id);
+  found->second.going = false;
+  if (found->second.state() != WatchState::delayed) return id;
   if (soon) {
     watcher.timer = loop_.at(loop_.now() + kSoon, [this, path] { arm(path); });
   } else {
@@ -119,14 +121,14 @@ WatchId Watches::watch(const std::string& path, std::optional<std::string> mine,
 void Watches::arm(const std::string& path) {
   const auto found = paths_.find(path);
   if (found == paths_.end()) return;
-  Path& state = found->second;
-  if (state.asked || state.armed || state.blocked != TimerId::none) return;
-  state.lane = choose_lane(cost(path));
-  Lane& lane = lanes_[state.lane];
+  WatchedPath& watched = found->second;
+  if (watched.state() != WatchState::delayed) return;  // another watcher could not wait
+  watched.lane = choose_lane(cost(path));
+  Lane& lane = lanes_[watched.lane];
   lane.bytes += cost(path);
-  state.asked = true;
+  watched.on(WatchProgress::ask);
   lane.outbox->ask({Request::Kind::get_watch, path, {}},
-                   [this, path, serial = state.serial](Reply& reply, std::uint64_t connection) {
+                   [this, path, serial = watched.serial](Reply& reply, std::uint64_t connection) {
                      armed(path, serial, reply, connection);
                    });
 }
@@ -135,52 +137,56 @@ void Watches::armed(const std::string& path, std::uint64_t serial, const Reply& 
                     std::uint64_t connection) {
   const auto found = paths_.find(path);
   if (found == paths_.end() || found->second.serial != serial) return;
-  Path& state = found->second;
-  state.asked = false;
+  WatchedPath& watched = found->second;
   if (reply.status == Status::ok) {
-    state.armed = true;
-    state.connection = connection;
-    if (state.watchers.empty()) {
+    watched.on(WatchProgress::answer_ok);
+    watched.connection = connection;
+    if (watched.watchers.empty()) {
       idle_.push_back(path);
       sweep();
     }
     return;
   }
-  lanes_[state.lane].bytes -= cost(path);
-  const auto* const outbox = lanes_[state.lane].outbox;
+  lanes_[watched.lane].bytes -= cost(path);
+  const auto* const outbox = lanes_[watched.lane].outbox;
   const bool cut = outbox == nullptr || !outbox->open();
-  if (reply.status == Status::lost && cut && !state.watchers.empty()) {
+  if (reply.status == Status::lost && cut && !watched.watchers.empty()) {
+    watched.on(WatchProgress::answer_lost);
     arm(path);  // sent with the next connection
     return;
   }
-  if (reply.status != Status::no_node && !state.watchers.empty()) {
+  if (reply.status != Status::no_node && !watched.watchers.empty()) {
     // The server refuses the watch, or cannot serve it now. After a pause the watchers look for
     // themselves.
-    state.blocked = loop_.at(loop_.now() + kUnwatchable, [this, path] {
-      if (const auto late = paths_.find(path); late != paths_.end()) fire(forget(late), false);
+    watched.on(WatchProgress::answer_other);
+    watched.pause = loop_.at(loop_.now() + kUnwatchable, [this, path] {
+      if (const auto late = paths_.find(path); late != paths_.end()) {
+        fire(forget(late, WatchProgress::pause_over), false);
+      }
     });
     return;
   }
-  fire(forget(found), false);  // gone already
+  fire(forget(found, WatchProgress::answer_final), false);  // gone already
 }
 
-Watches::Path Watches::forget(Paths::iterator path) {
-  Path state = std::move(path->second);
-  loop_.cancel(state.blocked);
-  if (state.armed && lanes_[state.lane].outbox != nullptr) {
-    lanes_[state.lane].bytes -= cost(path->first);
+WatchedPath Watches::forget(Paths::iterator path, WatchProgress last) {
+  WatchedPath watched = std::move(path->second);
+  loop_.cancel(watched.pause);
+  if (watched.state() == WatchState::armed && lanes_[watched.lane].outbox != nullptr) {
+    lanes_[watched.lane].bytes -= cost(path->first);
   }
+  watched.on(last);
   paths_.erase(path);
-  return state;
+  return watched;
 }
 
 bool Watches::read_in_order(const std::string& path, std::uint64_t connection) const {
   const auto found = paths_.find(path);
-  return found != paths_.end() && found->second.armed && found->second.lane == 0 &&
-         found->second.connection == connection;
+  return found != paths_.end() && found->second.state() == WatchState::armed &&
+         found->second.lane == 0 && found->second.connection == connection;
 }
 
-void Watches::fire(const Path& gone, bool in_order) {
+void Watches::fire(const WatchedPath& gone, bool in_order) {
   for (const WatchId id : gone.watchers) {
     auto watcher = watchers_.extract(id);
     if (watcher.empty()) continue;
@@ -195,20 +201,23 @@ void Watches::fire(const Path& gone, bool in_order) {
 
 void Watches::news(std::size_t lane, NodeEvent news, const std::string& path) {
   const auto found = paths_.find(path);
-  if (found == paths_.end() || found->second.lane != lane || !found->second.armed) return;
+  if (found == paths_.end() || found->second.lane != lane ||
+      found->second.state() != WatchState::armed) {
+    return;
+  }
   if (news == NodeEvent::changed) {
     // The data of the node was changed, which used up the watch.
     lanes_[lane].bytes -= cost(path);
-    found->second.armed = false;
+    found->second.on(WatchProgress::changed);
     if (found->second.watchers.empty()) {
-      paths_.erase(found);
+      forget(found, WatchProgress::unwanted);
     } else {
       arm(path);
     }
     return;
   }
   const bool in_order = lane == 0 && found->second.connection == lanes_[0].outbox->connection();
-  fire(forget(found), in_order);
+  fire(forget(found, WatchProgress::gone), in_order);
 }
 
 void Watches::unwatch(WatchId id) {
@@ -234,16 +243,14 @@ void Watches::sweep() {
   for (const auto& path : std::exchange(idle_, {})) {
     const auto found = paths_.find(path);
     if (found == paths_.end() || !found->second.watchers.empty()) continue;
-    Path& state = found->second;
-    if (state.asked) continue;  // armed() decides when the answer comes
-    if (!state.armed) {
-      forget(found);
+    if (found->second.state() == WatchState::asked) {
+      found->second.on(WatchProgress::unwanted);  // armed() decides when the answer comes
       continue;
     }
-    if (state.going) continue;  // its event ends it
-    const std::size_t lane = state.lane;
-    forget(found);
-    if (lanes_[lane].outbox == nullptr) continue;
+    const bool armed = found->second.state() == WatchState::armed;
+    if (armed && found->second.going) continue;  // its event ends it
+    const std::size_t lane = forget(found, WatchProgress::unwanted).lane;
+    if (!armed || lanes_[lane].outbox == nullptr) continue;
     // The answer does not matter: a watch that remains costs only one event, which is ignored.
     lanes_[lane].outbox->ask({Request::Kind::unwatch, path, {}}, [](Reply&, std::uint64_t) {});
   }

@@ -8,6 +8,7 @@
 #include "common/base/loop.h"
 #include "common/seam/session.h"
 #include "zk/outbox.h"
+#include "zk/watched_path.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -64,33 +65,23 @@ class Watches {
     TimerId looking = TimerId::none;  // while it has no connection
     std::vector<std::string> looked;  // nodes whose watchers have looked, and may watch again
   };
-  struct Path {
-    std::vector<WatchId> watchers;
-    std::size_t lane = 0;
-    bool asked = false;  // the request is under way
-    bool armed = false;  // the server will report
-    bool going = false;
-    TimerId blocked = TimerId::none;  // the watch was refused: watchers look at this time
-    std::uint64_t connection = 0;     // on which it was armed
-    std::uint64_t serial = 0;         // answers for an earlier record of this path are ignored
-  };
   struct Watcher {
     std::string path;
     std::optional<std::string> mine;
     WatchHandler handler;
     TimerId timer = TimerId::none;
   };
-  using Paths = std::unordered_map<std::string, Path>;
+  using Paths = std::unordered_map<std::string, WatchedPath>;
 
   void arm(const std::string& path);
   void armed(const std::string& path, std::uint64_t serial, const Reply& reply,
              std::uint64_t connection);
-  void fire(const Path& gone, bool in_order);
+  void fire(const WatchedPath& gone, bool in_order);
   bool read_in_order(const std::string& path, std::uint64_t connection) const;
   std::size_t choose_lane(std::size_t bytes);
   void look_apart(std::size_t lane);
   void sweep();
-  Path forget(Paths::iterator path);
+  WatchedPath forget(Paths::iterator path, WatchProgress last);
 
   Loop& loop_;
   const std::size_t budget_;
