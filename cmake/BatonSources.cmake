@@ -79,6 +79,7 @@ set(BATON_ZK_SESSION_SOURCES
     read_coalescer.cpp
     outbox.cpp
     path.cpp
+    retry_timers.cpp
     silent_server_probe.cpp
     session.cpp
     session_admin.cpp

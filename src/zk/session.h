@@ -9,6 +9,7 @@
 #include "zk/read_coalescer.h"
 #include "zk/outbox.h"
 #include "zk/own_ticket.h"
+#include "zk/retry_timers.h"
 #include "zk/watches.h"
 
 #include <chrono>
@@ -92,7 +93,6 @@ class Session final : public internal::Session, private TransportListener {
   void end_session(Errc reason, const std::string& detail);
   void say_goodbye();
   void watch_disconnection();
-  void retry_later(Task task);  // after an answer was lost
   Outbox* more_room();
 
   // token_base.cpp
@@ -135,12 +135,12 @@ class Session final : public internal::Session, private TransportListener {
   bool ended_ = false;
   bool closing_ = false;
   Time watch_session_ended_{};  // when one ended last
-  std::set<TimerId> retries_;
-  Answer<Done> closed_;  // close() waits for a connection
+  Answer<Done> closed_;         // close() waits for a connection
   TimerId closing_timer_ = TimerId::none;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Heartbeat> heartbeat_;  // from the first connection on
   Outbox outbox_;
+  RetryTimers retries_;
   ReadCoalescer lister_;
   Watches watches_;
   std::vector<std::unique_ptr<WatchSession>> watch_sessions_;

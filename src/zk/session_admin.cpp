@@ -67,7 +67,7 @@ void Session::settle(const std::shared_ptr<Q>& question, T result) {
 template <class Q>
 void Session::repeat(const std::shared_ptr<Q>& question,
                      void (Session::*step)(const std::shared_ptr<Q>&)) {
-  retry_later([this, question, step] {
+  retries_.retry_later([this, question, step] {
     const auto inquiry = question->inquiry.lock();
     if (inquiry != nullptr && inquiry->wanted()) (this->*step)(question);
   });

@@ -10,7 +10,6 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kReconnect{2'000};
-constexpr milliseconds kRetry{200};
 constexpr milliseconds kApart{50};
 // Abandon the session when no server has accepted it for this long, or for this many session
 // timeouts if that is longer. Servers that were wiped or restored from a backup refuse a client
@@ -66,6 +65,7 @@ Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> ope
       opened_(std::move(opened)),
       lease_(std::make_shared<LeaseView>(Time{}, Time{})),
       permanent_parents_(parts_.permanent_parents),
+      retries_(*parts_.loop, outbox_),
       lister_(outbox_),
       watches_(*parts_.loop, parts_.watch_budget, [this] { return more_room(); }) {
   watches_.add_lane(outbox_);
@@ -79,7 +79,6 @@ Session::~Session() {
   lease_->end();
   parts_.loop->cancel(closing_timer_);
   parts_.loop->cancel(disconnected_timer_);
-  for (const TimerId retry : retries_) parts_.loop->cancel(retry);
   heartbeat_.reset();
   transport_.reset();
 }
@@ -222,20 +221,6 @@ SessionInfo Session::info() const {
 
 milliseconds Session::backstop() const {
   return std::clamp(connection_.timeout / 2, milliseconds(1'000), milliseconds(30'000));
-}
-
-void Session::retry_later(Task task) {
-  if (!outbox_.open()) {
-    task();  // the outbox waits for a connection
-    return;
-  }
-  // The connection is open, so the server may be throttling: retry after a pause.
-  auto id = std::make_shared<TimerId>(TimerId::none);
-  *id = parts_.loop->at(parts_.loop->now() + kRetry, [this, id, task = std::move(task)]() mutable {
-    retries_.erase(*id);
-    task();
-  });
-  retries_.insert(*id);
 }
 
 void Session::close(Answer<Done> answer) {

@@ -34,7 +34,7 @@ void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answ
                     }
                     return;
                   case Status::lost:
-                    retry_later([this, wanted, answer = std::move(answer)]() mutable {
+                    retries_.retry_later([this, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base(wanted, std::move(answer));
                     });
                     return;
@@ -73,7 +73,7 @@ void Session::record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answ
                   } else if (said.status == Status::lost || said.status == Status::no_node) {
                     // no_node: the server has deleted an empty container above meanwhile, or the
                     // connection broke between two requests.
-                    retry_later([this, wanted, answer = std::move(answer)]() mutable {
+                    retries_.retry_later([this, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base(wanted, std::move(answer));
                     });
                   } else if (said.status != Status::expired) {
