@@ -76,14 +76,17 @@ set(BATON_FILE_SOURCES
 set(BATON_ZK_SESSION_SOURCES
     inquiry.cpp
     heartbeat.cpp
+    lock_list.cpp
+    operator_calls.cpp
     read_coalescer.cpp
     outbox.cpp
     path.cpp
+    questions.cpp
     retry_timers.cpp
     silent_server_probe.cpp
     session.cpp
-    session_admin.cpp
     session_lifecycle.cpp
+    standing.cpp
     status.cpp
     token_base.cpp
     watches.cpp)

@@ -1,8 +1,9 @@
 // Session: joins queues, looks at them, and withdraws tickets. session_lifecycle.cpp has the
-// transport and the lease, session_admin.cpp the operators' calls.
+// transport and the lease.
 #include "zk/session.h"
 
 #include "common/base/mutant.h"
+#include "zk/standing.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,12 +16,10 @@ namespace {
 constexpr int kMostTries = 16;
 }  // namespace
 
-std::string Session::directory(const LockName& name) const {
-  return lock_directory(parts_.root, name.text());
-}
+std::string Session::directory(const LockName& name) const { return context_.directory(name); }
 
 std::string Session::path(const LockName& name, std::string_view node) const {
-  return directory(name) + "/" + std::string(node);
+  return context_.path(name, node);
 }
 
 // Changes the state of the ticket, and forgets a ticket that is gone.
@@ -100,7 +99,7 @@ void Session::created(const std::shared_ptr<JoinTry>& attempt, const Listing& li
     ticket->node = made.path.substr(made.path.rfind('/') + 1);
     ticket->sequence = sequence_of(ticket->node).value_or(kLastSequence);
     ticket->token = made.created_at;
-    outcome = standing(ticket, listing);
+    outcome = standing_of(parts_.root, *ticket, listing);
   } else if (made.status == Status::lost) {
     apply(ticket, TicketEvent::create_lost);
     outcome = call_error(made.status, made.code, what);
@@ -210,32 +209,6 @@ void Session::adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<
 
 // ---- looking
 
-Result<Standing> Session::standing(const OwnTicketPtr& ticket, const Listing& listing) const {
-  if (listing.status == Status::no_node) return Standing{};
-  if (listing.status != Status::ok) {
-    return call_error(listing.status, listing.code, "list " + directory(ticket->name));
-  }
-  if (is_exhausted(ticket->sequence) && !mutant(Mutant::ties_by_name)) {
-    return Error(Errc::store_error,
-                 "the directory " + directory(ticket->name) +
-                     " has used its last sequence number (2147483647), so the order of its entries "
-                     "is lost and no client can acquire this lock. Remove the directory when it is "
-                     "empty; the server removes a container a minute or two after its last entry");
-  }
-  Standing result;
-  const auto position = position_of(listing.queue, ticket->sequence, ticket->node);
-  if (!position) return result;
-  result.token = ticket->token;
-  if (position->predecessor != nullptr) {
-    const auto& before =
-        mutant(Mutant::herd) ? listing.queue.entries.front() : *position->predecessor;
-    result.view.omitted_ahead = position->ahead - 1;
-    result.view.tickets.push_back({rank_of(before.sequence, false), before.name, std::nullopt});
-  }
-  result.view.tickets.push_back({rank_of(ticket->sequence, true), ticket->node, ticket->nonce});
-  return result;
-}
-
 void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end() || !is_present(known->second->state())) {
@@ -248,16 +221,18 @@ void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<St
   lister_.read(directory(name),
                synced ? ReadCoalescer::Freshness::synced : ReadCoalescer::Freshness::session,
                [this, ticket, synced, answer = std::move(answer)](const Listing& listing) mutable {
-                 auto where = standing(ticket, listing);
+                 auto where = standing_of(parts_.root, *ticket, listing);
                  if (synced || !where || !where->view.tickets.empty()) {
                    answer(std::move(where));
                    return;
                  }
                  // Our ticket is not in the list, which would end a hold. Confirm it with a read
                  // after a sync with the leader.
-                 lister_.read(directory(ticket->name), ReadCoalescer::Freshness::synced,
-                              [this, ticket, answer = std::move(answer)](
-                                  const Listing& sure) mutable { answer(standing(ticket, sure)); });
+                 lister_.read(
+                     directory(ticket->name), ReadCoalescer::Freshness::synced,
+                     [this, ticket, answer = std::move(answer)](const Listing& sure) mutable {
+                       answer(standing_of(parts_.root, *ticket, sure));
+                     });
                });
 }
 
@@ -339,5 +314,29 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
 }
 
 void Session::unwatch(WatchId id) { watches_.unwatch(id); }
+
+// ---- questions
+
+void Session::verify(const LockName&, Nonce nonce, Answer<bool> answer) {
+  const Time until = take_wanted_until();
+  const auto known = tickets_.find(nonce);
+  if (known == tickets_.end() || !is_present(known->second->state())) {
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(false); });
+    return;
+  }
+  operator_calls_.verify(known->second, until, std::move(answer));
+}
+
+void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
+  operator_calls_.inspect(name, take_wanted_until(), std::move(answer));
+}
+
+void Session::list(std::string_view prefix, Answer<std::vector<std::string>> answer) {
+  lock_list_.list(prefix, take_wanted_until(), std::move(answer));
+}
+
+void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+  operator_calls_.evict(name, entry_id, take_wanted_until(), std::move(answer));
+}
 
 }  // namespace baton::zk

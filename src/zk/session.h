@@ -4,20 +4,22 @@
 
 #include "common/base/lifetime.h"
 #include "common/seam/session.h"
-#include "zk/inquiry.h"
 #include "zk/heartbeat.h"
-#include "zk/read_coalescer.h"
+#include "zk/lock_list.h"
+#include "zk/operator_calls.h"
 #include "zk/outbox.h"
 #include "zk/own_ticket.h"
+#include "zk/questions.h"
+#include "zk/read_coalescer.h"
 #include "zk/retry_timers.h"
+#include "zk/session_context.h"
+#include "zk/session_parts.h"
 #include "zk/watches.h"
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,22 +27,6 @@
 #include <vector>
 
 namespace baton::zk {
-
-struct SessionParts {
-  Loop* loop;
-  // Creates a transport, for this session and for further sessions that only watch.
-  std::function<std::unique_ptr<Transport>(TransportListener&)> make_transport;
-  std::string root;       // "" or "/app"
-  std::string client_id;  // the prefix of our entries' names
-  std::string label;
-  bool permanent_parents = false;
-  std::size_t watch_budget = Watches::kBudget;
-  std::chrono::milliseconds patience{60'000};  // for callers without a deadline
-  // Without a root, list() also reads the trees of all other programs on the ensemble. It fails
-  // after this many directories without an entry.
-  std::size_t most_strange = 10'000;
-  std::function<void(LogLevel, std::string_view)> log;
-};
 
 class Session final : public internal::Session, private TransportListener {
  public:
@@ -69,7 +55,6 @@ class Session final : public internal::Session, private TransportListener {
 
  private:
   struct JoinTry;
-  struct Walk;
   class WatchSession;
 
   // session.cpp
@@ -80,7 +65,6 @@ class Session final : public internal::Session, private TransportListener {
   void adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
   void apply(const OwnTicketPtr& ticket, TicketEvent event);
-  Result<Standing> standing(const OwnTicketPtr& ticket, const Listing& listing) const;
   std::string directory(const LockName& name) const;
   std::string path(const LockName& name, std::string_view node) const;
 
@@ -97,29 +81,6 @@ class Session final : public internal::Session, private TransportListener {
 
   // token_base.cpp
   void record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer);
-
-  // session_admin.cpp The question of one caller. Q: a struct derived from it, with a member
-  // `answer`.
-  struct Question {
-    std::weak_ptr<Inquiry> inquiry;  // expired: the caller was answered
-    void ask(Request request, Outbox::Answer to);
-  };
-  struct Reading;
-  struct Eviction;
-  struct Proof;
-  template <class Q>
-  void begin(const std::shared_ptr<Q>& question, const std::string& what);
-  template <class Q, class T>
-  void settle(const std::shared_ptr<Q>& question, T result);
-  template <class Q>
-  void repeat(const std::shared_ptr<Q>& question, void (Session::*step)(const std::shared_ptr<Q>&));
-  void read_line(const std::shared_ptr<Reading>& reading);
-  void read_entries(const std::shared_ptr<Reading>& reading);
-  void try_evict(const std::shared_ptr<Eviction>& eviction);
-  void prove(const std::shared_ptr<Proof>& proof);
-  void walk_from_root(const std::shared_ptr<Walk>& walk);
-  void walk_on(const std::shared_ptr<Walk>& walk);
-  void walk_into(const std::shared_ptr<Walk>& walk, const std::string& name);
 
   const SessionParts parts_;
   Time last_disconnected_;                      // at this time the session had no connection
@@ -141,11 +102,14 @@ class Session final : public internal::Session, private TransportListener {
   std::unique_ptr<Heartbeat> heartbeat_;  // from the first connection on
   Outbox outbox_;
   RetryTimers retries_;
+  const SessionContext context_;
   ReadCoalescer lister_;
   Watches watches_;
   std::vector<std::unique_ptr<WatchSession>> watch_sessions_;
   std::unordered_map<Nonce, OwnTicketPtr> tickets_;
-  std::set<std::shared_ptr<Inquiry>> inquiries_;
+  Questions questions_;
+  OperatorCalls operator_calls_;
+  LockList lock_list_;
   Lifetime lifetime_;
 };
 

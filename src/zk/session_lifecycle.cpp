@@ -66,8 +66,12 @@ Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> ope
       lease_(std::make_shared<LeaseView>(Time{}, Time{})),
       permanent_parents_(parts_.permanent_parents),
       retries_(*parts_.loop, outbox_),
+      context_{parts_, outbox_, retries_},
       lister_(outbox_),
-      watches_(*parts_.loop, parts_.watch_budget, [this] { return more_room(); }) {
+      watches_(*parts_.loop, parts_.watch_budget, [this] { return more_room(); }),
+      questions_(context_),
+      operator_calls_(context_, questions_),
+      lock_list_(context_, questions_) {
   watches_.add_lane(outbox_);
   transport_ = parts_.make_transport(*this);
   outbox_.attach(transport_.get());
@@ -172,7 +176,7 @@ void Session::end_session(Errc reason, const std::string& detail) {
   connected_ = false;
   lease_->end();
   outbox_.disconnected();
-  for (const auto& inquiry : std::exchange(inquiries_, {})) inquiry->finish();
+  questions_.end();
   watches_.stop_looking();
   heartbeat_.reset();
   transport_.reset();  // no answer comes after this
