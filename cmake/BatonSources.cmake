@@ -89,6 +89,7 @@ set(BATON_ZK_SESSION_SOURCES
     standing.cpp
     status.cpp
     token_base.cpp
+    watch_sessions.cpp
     watches.cpp)
 set(BATON_ZK_SOURCES acl.cpp backend.cpp client_handle.cpp log.cpp socket.cpp request_numbers.cpp)
 set(BATON_ETCD_SESSION_SOURCES

@@ -216,7 +216,7 @@ void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<St
     return;
   }
   // Our server may not have seen the changes yet that watches of other sessions have reported.
-  const bool synced = !watch_sessions_.empty();
+  const bool synced = watch_sessions_.any();
   const auto ticket = known->second;
   lister_.read(directory(name),
                synced ? ReadCoalescer::Freshness::synced : ReadCoalescer::Freshness::session,

@@ -2,7 +2,6 @@
 // sequential node in the directory of its lock.
 #pragma once
 
-#include "common/base/lifetime.h"
 #include "common/seam/session.h"
 #include "zk/heartbeat.h"
 #include "zk/lock_list.h"
@@ -14,6 +13,7 @@
 #include "zk/retry_timers.h"
 #include "zk/session_context.h"
 #include "zk/session_parts.h"
+#include "zk/watch_sessions.h"
 #include "zk/watches.h"
 
 #include <chrono>
@@ -55,7 +55,6 @@ class Session final : public internal::Session, private TransportListener {
 
  private:
   struct JoinTry;
-  class WatchSession;
 
   // session.cpp
   void create(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer);
@@ -68,7 +67,7 @@ class Session final : public internal::Session, private TransportListener {
   std::string directory(const LockName& name) const;
   std::string path(const LockName& name, std::string_view node) const;
 
-  // session_lifecycle.cpp: the transport, the lease, sessions for watches
+  // session_lifecycle.cpp: the transport and the lease
   void transport_connected(const Connection& connection) override;
   void transport_disconnected() override;
   void transport_ended(Status why, const std::string& detail) override;
@@ -77,7 +76,6 @@ class Session final : public internal::Session, private TransportListener {
   void end_session(Errc reason, const std::string& detail);
   void say_goodbye();
   void watch_disconnection();
-  Outbox* more_room();
 
   // token_base.cpp
   void record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer);
@@ -95,8 +93,7 @@ class Session final : public internal::Session, private TransportListener {
   bool connected_ = false;
   bool ended_ = false;
   bool closing_ = false;
-  Time watch_session_ended_{};  // when one ended last
-  Answer<Done> closed_;         // close() waits for a connection
+  Answer<Done> closed_;  // close() waits for a connection
   TimerId closing_timer_ = TimerId::none;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Heartbeat> heartbeat_;  // from the first connection on
@@ -105,12 +102,11 @@ class Session final : public internal::Session, private TransportListener {
   const SessionContext context_;
   ReadCoalescer lister_;
   Watches watches_;
-  std::vector<std::unique_ptr<WatchSession>> watch_sessions_;
+  WatchSessions watch_sessions_;
   std::unordered_map<Nonce, OwnTicketPtr> tickets_;
   Questions questions_;
   OperatorCalls operator_calls_;
   LockList lock_list_;
-  Lifetime lifetime_;
 };
 
 }  // namespace baton::zk

@@ -1,4 +1,4 @@
-// Session: connects, keeps its lease, ends, and opens further sessions that only watch.
+// Session: connects, keeps its lease, and ends.
 #include "zk/session.h"
 
 #include <algorithm>
@@ -20,44 +20,6 @@ constexpr milliseconds kAbandonSessionAfter{60'000};
 constexpr int kForlornTimeouts = 6;
 }  // namespace
 
-// A session without nodes, for the watches beyond the budget of the first session.
-class Session::WatchSession final : public TransportListener {
- public:
-  explicit WatchSession(Session& session) : session_(session) {
-    transport_ = session.parts_.make_transport(*this);
-    outbox_.attach(transport_.get());
-  }
-  Outbox& outbox() noexcept { return outbox_; }
-  void set_lane(std::size_t lane) noexcept { lane_ = lane; }
-
-  void transport_connected(const Connection&) override { outbox_.connected(); }
-  void transport_disconnected() override {
-    outbox_.disconnected();
-    if (!session_.ended_ && !session_.closing_) session_.watches_.lane_cut(lane_);
-  }
-  void transport_ended(Status, const std::string&) override {
-    session_.watch_session_ended_ = session_.parts_.loop->now();
-    outbox_.disconnected();
-    transport_.reset();
-    ended_ = true;
-    session_.parts_.loop->defer(session_.lifetime_.guard([session = &session_] {
-      if (!session->ended_)
-        std::erase_if(session->watch_sessions_, [](const auto& l) { return l->ended_; });
-    }));
-    if (!session_.ended_) session_.watches_.lane_ended(lane_);
-  }
-  void transport_event(NodeEvent news, const std::string& path) override {
-    if (!session_.ended_) session_.watches_.news(lane_, news, path);
-  }
-
- private:
-  Session& session_;
-  std::size_t lane_ = 0;
-  bool ended_ = false;
-  std::unique_ptr<Transport> transport_;
-  Outbox outbox_;
-};
-
 Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> opened)
     : parts_(std::move(parts)),
       last_disconnected_(parts_.loop->now()),
@@ -68,7 +30,9 @@ Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> ope
       retries_(*parts_.loop, outbox_),
       context_{parts_, outbox_, retries_},
       lister_(outbox_),
-      watches_(*parts_.loop, parts_.watch_budget, [this] { return more_room(); }),
+      watches_(*parts_.loop, parts_.watch_budget,
+               [this] { return watch_sessions_.open(backstop()); }),
+      watch_sessions_(parts_, watches_),
       questions_(context_),
       operator_calls_(context_, questions_),
       lock_list_(context_, questions_) {
@@ -79,7 +43,6 @@ Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> ope
 }
 
 Session::~Session() {
-  lifetime_.end();
   lease_->end();
   parts_.loop->cancel(closing_timer_);
   parts_.loop->cancel(disconnected_timer_);
@@ -173,6 +136,7 @@ void Session::transport_event(NodeEvent news, const std::string& path) {
 
 void Session::end_session(Errc reason, const std::string& detail) {
   if (std::exchange(ended_, true)) return;
+  watch_sessions_.end();
   connected_ = false;
   lease_->end();
   outbox_.disconnected();
@@ -229,6 +193,7 @@ milliseconds Session::backstop() const {
 
 void Session::close(Answer<Done> answer) {
   closing_ = true;
+  watch_sessions_.close();
   watches_.stop_looking();
   parts_.loop->cancel(disconnected_timer_);
   heartbeat_.reset();
@@ -251,20 +216,6 @@ void Session::say_goodbye() {
   } else {
     transport_->close([answer = std::move(answer)]() mutable { answer(Done{}); });
   }
-}
-
-Outbox* Session::more_room() {
-  constexpr std::size_t kMost = 8;  // servers allow 60 connections per address
-  if (ended_ || closing_ || watch_sessions_.size() >= kMost) return nullptr;
-  // Without this pause a session that ends at once would be reopened without end.
-  if (watch_session_ended_ != Time{} && parts_.loop->now() < watch_session_ended_ + backstop()) {
-    return nullptr;
-  }
-  parts_.log(LogLevel::info,
-             "the watches exceed the limit of one session; opening another session for them");
-  watch_sessions_.push_back(std::make_unique<WatchSession>(*this));
-  watch_sessions_.back()->set_lane(watches_.lanes());
-  return &watch_sessions_.back()->outbox();
 }
 
 }  // namespace baton::zk
