@@ -339,4 +339,8 @@ void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool
   operator_calls_.evict(name, entry_id, take_wanted_until(), std::move(answer));
 }
 
+void Session::settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) {
+  token_base_.settle(wanted, std::move(answer));
+}
+
 }  // namespace baton::zk

@@ -13,6 +13,7 @@
 #include "zk/retry_timers.h"
 #include "zk/session_context.h"
 #include "zk/session_parts.h"
+#include "zk/token_base.h"
 #include "zk/watch_sessions.h"
 #include "zk/watches.h"
 
@@ -77,9 +78,6 @@ class Session final : public internal::Session, private TransportListener {
   void say_goodbye();
   void watch_disconnection();
 
-  // token_base.cpp
-  void record_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer);
-
   const SessionParts parts_;
   Time last_disconnected_;                      // at this time the session had no connection
   std::optional<Time> disconnected_candidate_;  // the next check confirms or drops it
@@ -107,6 +105,7 @@ class Session final : public internal::Session, private TransportListener {
   Questions questions_;
   OperatorCalls operator_calls_;
   LockList lock_list_;
+  TokenBase token_base_;
 };
 
 }  // namespace baton::zk

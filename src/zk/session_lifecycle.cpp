@@ -35,7 +35,8 @@ Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> ope
       watch_sessions_(parts_, watches_),
       questions_(context_),
       operator_calls_(context_, questions_),
-      lock_list_(context_, questions_) {
+      lock_list_(context_, questions_),
+      token_base_(context_, lock_list_) {
   watches_.add_lane(outbox_);
   transport_ = parts_.make_transport(*this);
   outbox_.attach(transport_.get());
