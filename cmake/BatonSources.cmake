@@ -85,9 +85,9 @@ set(BATON_ZK_SESSION_SOURCES
     retry_timers.cpp
     silent_server_probe.cpp
     session.cpp
-    session_lifecycle.cpp
     standing.cpp
     status.cpp
+    tickets.cpp
     token_base.cpp
     watch_sessions.cpp
     watches.cpp)

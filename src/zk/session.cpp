@@ -1,330 +1,264 @@
-// Session: joins queues, looks at them, and withdraws tickets. session_lifecycle.cpp has the
-// transport and the lease.
 #include "zk/session.h"
-
-#include "common/base/mutant.h"
-#include "zk/standing.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace baton::zk {
 
+using std::chrono::milliseconds;
+
 namespace {
-// If the directory is removed this often between two requests, another program removes it on
-// purpose.
-constexpr int kMostTries = 16;
+constexpr milliseconds kReconnect{2'000};
+constexpr milliseconds kApart{50};
+// Abandon the session when no server has accepted it for this long, or for this many session
+// timeouts if that is longer. Servers that were wiped or restored from a backup refuse a client
+// that has seen newer state than theirs, and never report that its session has ended. The C client
+// does not forget what it has seen. The time is long enough for restarts and elections, through
+// which waiters keep their tickets.
+constexpr milliseconds kAbandonSessionAfter{60'000};
+constexpr int kForlornTimeouts = 6;
 }  // namespace
 
-std::string Session::directory(const LockName& name) const { return context_.directory(name); }
-
-std::string Session::path(const LockName& name, std::string_view node) const {
-  return context_.path(name, node);
+Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> opened)
+    : parts_(std::move(parts)),
+      last_disconnected_(parts_.loop->now()),
+      listener_(listener),
+      opened_(std::move(opened)),
+      lease_(std::make_shared<LeaseView>(Time{}, Time{})),
+      retries_(*parts_.loop, outbox_),
+      context_{parts_, outbox_, retries_},
+      watches_(*parts_.loop, parts_.watch_budget,
+               [this] { return watch_sessions_.open(backstop()); }),
+      watch_sessions_(parts_, watches_),
+      tickets_(context_, watches_, *this),
+      questions_(context_),
+      operator_calls_(context_, questions_),
+      lock_list_(context_, questions_),
+      token_base_(context_, lock_list_) {
+  watches_.add_lane(outbox_);
+  transport_ = parts_.make_transport(*this);
+  outbox_.attach(transport_.get());
+  watch_disconnection();
 }
 
-// Changes the state of the ticket, and forgets a ticket that is gone.
-void Session::apply(const OwnTicketPtr& ticket, TicketEvent event) {
-  ticket->on(event);
-  if (ticket->state() != TicketState::gone) return;
-  tickets_.erase(ticket->nonce);
-  if (heartbeat_ != nullptr) heartbeat_->set_active(!tickets_.empty());
+Session::~Session() {
+  lease_->end();
+  parts_.loop->cancel(closing_timer_);
+  parts_.loop->cancel(disconnected_timer_);
+  heartbeat_.reset();
+  transport_.reset();
 }
 
-// ---- joining
+// ---- the transport
 
-// One attempt to join. Create and list are sent together and answered in order.
-struct Session::JoinTry {
-  OwnTicketPtr ticket;
-  int tries = 0;
-  Answer<Standing> answer;
-  Reply made;
-};
+void Session::transport_connected(const Connection& connection) {
+  if (closing_) {
+    if (closed_) say_goodbye();
+    return;
+  }
+  const bool first = heartbeat_ == nullptr;
+  if (!first && connection.session != connection_.session) {
+    end_session(Errc::session_expired, "the server assigned another session after a reconnect");
+    return;
+  }
+  if (!first && connection.timeout != connection_.timeout) {
+    // The deadlines so far were computed with the old timeout.
+    end_session(Errc::session_expired, "the server changed the session timeout from " +
+                                           std::to_string(connection_.timeout.count()) + " to " +
+                                           std::to_string(connection.timeout.count()) + " ms");
+    return;
+  }
+  connection_ = connection;
+  connected_ = true;
+  disconnected_candidate_.reset();
+  parts_.loop->cancel(disconnected_timer_);
+  if (first) {
+    heartbeat_ = std::make_unique<Heartbeat>(*parts_.loop, *transport_, connection.timeout,
+                                             last_disconnected_, [this] { renewed(); });
+  }
+  // Send the heartbeat first: requests after it may lead to grants, which need its deadline.
+  heartbeat_->connected(last_disconnected_);
+  outbox_.connected();
+  if (!first && !opened_) listener_.session_resumed();
+}
+
+// Records the last time without a connection. The leader hears of the session after that time, when
+// the session connects again, so a later time allows a later deadline. Also abandons the session
+// after kAbandonSessionAfter.
+void Session::watch_disconnection() {
+  parts_.loop->cancel(disconnected_timer_);
+  if (transport_ == nullptr || connected_ || closing_) return;
+  const Time now = parts_.loop->now();
+  const auto longest = std::max(kAbandonSessionAfter, connection_.timeout * kForlornTimeouts);
+  if (heartbeat_ != nullptr && now - disconnected_at_ > longest) {
+    end_session(Errc::session_expired, "no server has accepted the session for " +
+                                           std::to_string(longest.count() / 1000) + " s");
+    return;
+  }
+  // Two consecutive checks are needed, and then the time of the older one counts: the C client
+  // reports "connecting" for a moment after it has connected.
+  if (transport_->provably_disconnected()) {
+    if (disconnected_candidate_) last_disconnected_ = *disconnected_candidate_;
+    disconnected_candidate_ = now;
+  } else {
+    disconnected_candidate_.reset();
+  }
+  disconnected_timer_ = parts_.loop->at(now + kApart, [this] { watch_disconnection(); });
+}
+
+void Session::transport_disconnected() {
+  connected_ = false;
+  disconnected_at_ = parts_.loop->now();
+  watch_disconnection();
+  outbox_.disconnected();
+  if (heartbeat_ != nullptr) heartbeat_->disconnected();
+}
+
+void Session::transport_ended(Status why, const std::string& detail) {
+  switch (why) {
+    case Status::auth_failed:
+      end_session(Errc::permission_denied, "the server refused our credentials");
+      return;
+    case Status::expired:
+      end_session(Errc::session_expired, "the server ended the session");
+      return;
+    default:
+      end_session(Errc::connection_failed,
+                  "cannot start to connect; check the host names of the servers (" + detail + ")");
+      return;
+  }
+}
+
+void Session::tickets_used(bool any) {
+  if (heartbeat_ != nullptr) heartbeat_->set_active(any);
+}
+
+void Session::transport_event(NodeEvent news, const std::string& path) {
+  watches_.news(0, news, path);
+}
+
+void Session::end_session(Errc reason, const std::string& detail) {
+  if (std::exchange(ended_, true)) return;
+  watch_sessions_.end();
+  connected_ = false;
+  lease_->end();
+  outbox_.disconnected();
+  questions_.end();
+  watches_.stop_looking();
+  heartbeat_.reset();
+  transport_.reset();  // no answer comes after this
+  parts_.loop->cancel(disconnected_timer_);
+  if (closing_) {
+    if (closed_) say_goodbye();
+  } else if (opened_) {
+    // The caller may retry, unless the credentials were refused.
+    const bool refused = reason == Errc::permission_denied;
+    std::exchange(opened_, nullptr)(Error(refused ? reason : Errc::connection_failed, detail));
+  } else {
+    listener_.session_ended(reason, detail);
+  }
+}
+
+// ---- the lease
+
+void Session::renewed() {
+  const Time now = parts_.loop->now();
+  const Time deadline = heartbeat_->deadline();
+  if (now < lease_->deadline()) {
+    lease_->extend(heartbeat_->suspect_at(), deadline);
+  } else if (deadline > now && heartbeat_->write_was_last()) {
+    // The lease expired, or there was none: start a new one. Holds under the old one are lost. Only
+    // a write starts a lease: a sync is answered even for a session that is about to end.
+    lease_->end();
+    lease_ = std::make_shared<LeaseView>(heartbeat_->suspect_at(), deadline);
+  } else {
+    lease_->extend(heartbeat_->suspect_at(), lease_->deadline());  // contact, but no later deadline
+  }
+  if (!opened_) return;
+  heartbeat_->set_active(tickets_.any());
+  std::exchange(opened_, nullptr)(Done{});
+}
+
+SessionInfo Session::info() const {
+  SessionInfo info;
+  info.backend = "zk";
+  info.endpoint = connection_.endpoint;
+  info.timeout = connection_.timeout;
+  info.state = ended_       ? SessionState::closed
+               : connected_ ? SessionState::connected
+                            : SessionState::suspect;
+  return info;
+}
+
+milliseconds Session::backstop() const {
+  return std::clamp(connection_.timeout / 2, milliseconds(1'000), milliseconds(30'000));
+}
+
+void Session::close(Answer<Done> answer) {
+  closing_ = true;
+  watch_sessions_.close();
+  watches_.stop_looking();
+  parts_.loop->cancel(disconnected_timer_);
+  heartbeat_.reset();
+  closed_ = std::move(answer);
+  if (connected_ || transport_ == nullptr) {
+    say_goodbye();
+    return;
+  }
+  // Closing the session at the server removes our entries at once, so wait a short time for a
+  // connection.
+  closing_timer_ = parts_.loop->at(parts_.loop->now() + kReconnect, [this] { say_goodbye(); });
+}
+
+void Session::say_goodbye() {
+  parts_.loop->cancel(closing_timer_);
+  outbox_.disconnected();  // no request is sent after this
+  auto answer = std::exchange(closed_, nullptr);
+  if (transport_ == nullptr) {
+    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Done{}); });
+  } else {
+    transport_->close([answer = std::move(answer)]() mutable { answer(Done{}); });
+  }
+}
+
+// ---- the calls
 
 void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end()) {
-    auto ticket =
-        std::make_shared<OwnTicket>(name, nonce, format_entry_id(parts_.client_id, nonce));
-    tickets_.emplace(nonce, ticket);
-    heartbeat_->set_active(true);
-    create(ticket, 0, std::move(answer));
-    return;
-  }
-  const auto ticket = known->second;
-  if (is_present(ticket->state())) {
-    look(name, nonce, {}, std::move(answer));
-    return;
-  }
-  find(ticket, [this, ticket, answer = std::move(answer)](const Result<std::string>& node) mutable {
-    if (!node) {
-      answer(node.error());
-    } else if (node->empty()) {
-      apply(ticket, TicketEvent::rejoin_absent);
-      create(ticket, 0, std::move(answer));
-    } else {
-      adopt(ticket, *node, std::move(answer));
-    }
-  });
+  tickets_.join(name, nonce, std::move(answer));
 }
-
-void Session::create(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer) {
-  if (ticket->state() != TicketState::creating) {
-    // Withdrawn meanwhile. Creating the node now would leave an orphan: withdraw has already
-    // reported it gone, or is about to.
-    answer(Error(Errc::cancelled, "join " + directory(ticket->name) + ": cancelled"));
-    return;
-  }
-  const auto attempt = std::make_shared<JoinTry>();
-  attempt->ticket = ticket;
-  attempt->tries = tries;
-  attempt->answer = std::move(answer);
-  Request request{Request::Kind::create_entry, path(ticket->name, entry_prefix(ticket->id)),
-                  encode_label(parts_.label)};
-  ticket->create_request = outbox_.ask(std::move(request), [attempt](Reply& reply, std::uint64_t) {
-    attempt->made = std::move(reply);
-  });
-  lister_.read(directory(ticket->name), ReadCoalescer::Freshness::session,
-               [this, attempt](const Listing& listing) { created(attempt, listing); });
-}
-
-void Session::created(const std::shared_ptr<JoinTry>& attempt, const Listing& listing) {
-  const auto& ticket = attempt->ticket;
-  const Reply& made = attempt->made;
-  const std::string what = "join " + directory(ticket->name);
-  std::optional<Result<Standing>> outcome;
-  if (ticket->state() == TicketState::gone) {  // withdrawn before the create was sent
-    outcome = call_error(Status::failed, 0, what);
-  } else if (made.status == Status::ok) {
-    apply(ticket, TicketEvent::create_ok);
-    ticket->node = made.path.substr(made.path.rfind('/') + 1);
-    ticket->sequence = sequence_of(ticket->node).value_or(kLastSequence);
-    ticket->token = made.created_at;
-    outcome = standing_of(parts_.root, *ticket, listing);
-  } else if (made.status == Status::lost) {
-    apply(ticket, TicketEvent::create_lost);
-    outcome = call_error(made.status, made.code, what);
-  } else {
-    apply(ticket, made.status == Status::no_node ? TicketEvent::create_no_parent
-                                                 : TicketEvent::create_refused);
-    if (ticket->state() == TicketState::making_parents) {
-      make_parents(ticket, attempt->tries, std::move(attempt->answer));
-      return;
-    }
-    outcome = call_error(made.status, made.code, what);
-  }
-  for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
-    withdraw(ticket->name, ticket->nonce, std::move(withdrawal));
-  }
-  attempt->answer(*std::move(outcome));
-}
-
-void Session::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer) {
-  const std::string where = directory(ticket->name);
-  if (tries >= kMostTries) {
-    apply(ticket, TicketEvent::parents_failed);
-    answer(
-        Error(Errc::store_error,
-              "join " + where +
-                  ": the directory is removed each time it is created; find out what removes it"));
-    return;
-  }
-  const auto kind =
-      permanent_parents_ ? Request::Kind::create_permanent : Request::Kind::create_container;
-  // Keeps the last refusal of any level; a level that already exists is fine. The client may have
-  // no permission for the upper levels, so a refusal counts only if the last level does not exist.
-  auto refused = std::make_shared<std::optional<Reply>>();
-  const auto levels = ancestors_of(where);
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const bool last = i + 1 == levels.size();
-    outbox_.ask({kind, levels[i], {}}, [this, ticket, tries, refused, last, where, kind,
-                                        answer = last ? std::exchange(answer, nullptr) : nullptr](
-                                           Reply& reply, std::uint64_t) mutable {
-      const bool there = reply.status == Status::ok || reply.status == Status::node_exists;
-      if (!there && reply.status != Status::no_node) *refused = reply;
-      if (!last) return;
-      const bool no_containers = !there && *refused &&
-                                 (*refused)->status == Status::unimplemented &&
-                                 kind == Request::Kind::create_container;
-      const bool failed = !there && *refused && !no_containers;
-      const bool cancelled = ticket->state() == TicketState::cancelling_parents;
-      // If it failed or was cancelled, no entry was created and none will be.
-      apply(ticket, failed ? TicketEvent::parents_failed : TicketEvent::parents_made);
-      if (cancelled) {
-        for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
-          withdrawal(WithdrawResult{});
-        }
-        answer(Error(Errc::cancelled, "join " + where + ": cancelled"));
-      } else if (failed) {
-        answer(call_error((*refused)->status, (*refused)->code, "make " + where));
-      } else {
-        if (no_containers) permanent_parents_ = true;
-        create(ticket, tries + 1, std::move(answer));
-      }
-    });
-  }
-}
-
-// ---- finding the node of a create whose answer was lost
-
-void Session::find(const OwnTicketPtr& ticket, Answer<std::string> answer) {
-  // The session is the same, so every request of the old connection was committed or dropped before
-  // this sync. A list without our node proves that the node does not exist and will not be created.
-  const auto freshness = mutant(Mutant::find_without_sync) ? ReadCoalescer::Freshness::session
-                                                           : ReadCoalescer::Freshness::synced;
-  lister_.read(
-      directory(ticket->name), freshness,
-      [this, ticket, answer = std::move(answer)](const Listing& listing) mutable {
-        if (listing.status != Status::ok && listing.status != Status::no_node) {
-          answer(call_error(listing.status, listing.code, "list " + directory(ticket->name)));
-          return;
-        }
-        const std::string prefix = entry_prefix(ticket->id);
-        const auto& entries = listing.queue.entries;
-        const auto mine =
-            std::find_if(entries.begin(), entries.end(),
-                         [&](const QueueEntry& entry) { return entry.name.starts_with(prefix); });
-        answer(mine == entries.end() ? std::string() : mine->name);
-      });
-}
-
-void Session::adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer) {
-  outbox_.ask(
-      {Request::Kind::get, path(ticket->name, node), {}},
-      [this, ticket, node, answer = std::move(answer)](Reply& reply, std::uint64_t) mutable {
-        if (reply.status == Status::ok && reply.owner == connection_.session) {
-          apply(ticket, TicketEvent::rejoin_adopted);
-          ticket->node = node;
-          ticket->sequence = sequence_of(node).value_or(kLastSequence);
-          ticket->token = reply.created_at;
-          look(ticket->name, ticket->nonce, {}, std::move(answer));
-        } else if (reply.status == Status::ok || reply.status == Status::no_node) {
-          // The node is gone, or belongs to an old session and is about to go.
-          apply(ticket, TicketEvent::rejoin_absent);
-          create(ticket, 0, std::move(answer));
-        } else {
-          answer(call_error(reply.status, reply.code, "read " + path(ticket->name, node)));
-        }
-      });
-}
-
-// ---- looking
 
 void Session::look(const LockName& name, Nonce nonce, const LookHint&, Answer<Standing> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || !is_present(known->second->state())) {
-    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(Standing{}); });
-    return;
-  }
-  // Our server may not have seen the changes yet that watches of other sessions have reported.
-  const bool synced = watch_sessions_.any();
-  const auto ticket = known->second;
-  lister_.read(directory(name),
-               synced ? ReadCoalescer::Freshness::synced : ReadCoalescer::Freshness::session,
-               [this, ticket, synced, answer = std::move(answer)](const Listing& listing) mutable {
-                 auto where = standing_of(parts_.root, *ticket, listing);
-                 if (synced || !where || !where->view.tickets.empty()) {
-                   answer(std::move(where));
-                   return;
-                 }
-                 // Our ticket is not in the list, which would end a hold. Confirm it with a read
-                 // after a sync with the leader.
-                 lister_.read(
-                     directory(ticket->name), ReadCoalescer::Freshness::synced,
-                     [this, ticket, answer = std::move(answer)](const Listing& sure) mutable {
-                       answer(standing_of(parts_.root, *ticket, sure));
-                     });
-               });
+  tickets_.look(name, nonce, std::move(answer));
 }
 
 void Session::peek(const LockName& name, Answer<bool> busy) {
-  lister_.read(directory(name), ReadCoalescer::Freshness::synced,
-               [this, name, busy = std::move(busy)](const Listing& listing) mutable {
-                 if (listing.status == Status::ok || listing.status == Status::no_node) {
-                   busy(!listing.queue.entries.empty());
-                 } else {
-                   busy(call_error(listing.status, listing.code, "list " + directory(name)));
-                 }
-               });
+  tickets_.peek(name, std::move(busy));
 }
 
-// ---- leaving
-
-void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end()) {
-    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); });
-    return;
-  }
-  const auto ticket = known->second;
-  if (ticket->state() == TicketState::creating && outbox_.recall(ticket->create_request)) {
-    apply(ticket, TicketEvent::withdraw_unsent);
-    parts_.loop->defer([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); });
-    return;
-  }
-  apply(ticket, TicketEvent::withdraw);
-  switch (ticket->state()) {
-    case TicketState::removing:
-      remove(ticket, std::move(answer));
-      return;
-    case TicketState::searching:
-      find(ticket,
-           [this, ticket, answer = std::move(answer)](const Result<std::string>& node) mutable {
-             if (!node) {
-               answer(node.error());
-             } else if (node->empty()) {
-               apply(ticket, TicketEvent::withdraw_absent);
-               answer(WithdrawResult{});
-             } else {
-               ticket->node = *node;
-               remove(ticket, std::move(answer));
-             }
-           });
-      return;
-    default:  // cancelling: the answer that is under way decides
-      ticket->withdrawals.push_back(std::move(answer));
-  }
+void Session::withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) {
+  tickets_.withdraw(name, nonce, std::move(answer));
 }
-
-void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) {
-  const std::string node = path(ticket->name, ticket->node);
-  watches_.going(node);
-  outbox_.ask({Request::Kind::remove, node, {}}, [this, ticket, node, answer = std::move(answer)](
-                                                     Reply& reply, std::uint64_t) mutable {
-    if (reply.status == Status::ok || reply.status == Status::no_node) {
-      apply(ticket, TicketEvent::removed);
-      answer(WithdrawResult{reply.status == Status::ok || ticket->removal_in_doubt});
-    } else {
-      ticket->removal_in_doubt |= reply.status == Status::lost;
-      answer(call_error(reply.status, reply.code, "remove " + node));
-    }
-  });
-}
-
-// ---- watches
 
 WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                        WatchHandler handler) {
   std::optional<std::string> mine;
   if (what.waiter) {
-    if (const auto own = tickets_.find(*what.waiter); own != tickets_.end()) {
-      mine = path(name, own->second->node);
-    }
+    if (const auto own = tickets_.find(*what.waiter)) mine = context_.path(name, own->node);
   }
-  return watches_.watch(path(name, ticket.id), std::move(mine), what.soon, std::move(handler));
+  return watches_.watch(context_.path(name, ticket.id), std::move(mine), what.soon,
+                        std::move(handler));
 }
 
 void Session::unwatch(WatchId id) { watches_.unwatch(id); }
 
-// ---- questions
-
 void Session::verify(const LockName&, Nonce nonce, Answer<bool> answer) {
   const Time until = take_wanted_until();
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || !is_present(known->second->state())) {
+  const auto ticket = tickets_.find(nonce);
+  if (ticket == nullptr || !is_present(ticket->state())) {
     parts_.loop->defer([answer = std::move(answer)]() mutable { answer(false); });
     return;
   }
-  operator_calls_.verify(known->second, until, std::move(answer));
+  operator_calls_.verify(ticket, until, std::move(answer));
 }
 
 void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {

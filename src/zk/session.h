@@ -1,4 +1,5 @@
-// Session: implements internal::Session with one ZooKeeper session. Every ticket is an ephemeral
+// Session: implements internal::Session with one ZooKeeper session. It connects, keeps the lease,
+// and ends; each call is passed to the class that implements it. Every ticket is an ephemeral
 // sequential node in the directory of its lock.
 #pragma once
 
@@ -7,12 +8,11 @@
 #include "zk/lock_list.h"
 #include "zk/operator_calls.h"
 #include "zk/outbox.h"
-#include "zk/own_ticket.h"
 #include "zk/questions.h"
-#include "zk/read_coalescer.h"
 #include "zk/retry_timers.h"
 #include "zk/session_context.h"
 #include "zk/session_parts.h"
+#include "zk/tickets.h"
 #include "zk/token_base.h"
 #include "zk/watch_sessions.h"
 #include "zk/watches.h"
@@ -23,13 +23,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace baton::zk {
 
-class Session final : public internal::Session, private TransportListener {
+class Session final : public internal::Session, private TransportListener, private TicketsHost {
  public:
   // opened: called once, with Done when the session is ready for use, or with the error. Never
   // called inside the constructor.
@@ -55,24 +53,13 @@ class Session final : public internal::Session, private TransportListener {
   std::chrono::milliseconds backstop() const override;
 
  private:
-  struct JoinTry;
-
-  // session.cpp
-  void create(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer);
-  void created(const std::shared_ptr<JoinTry>& attempt, const Listing& listing);
-  void make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standing> answer);
-  void find(const OwnTicketPtr& ticket, Answer<std::string> node);  // "": it does not exist
-  void adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer);
-  void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
-  void apply(const OwnTicketPtr& ticket, TicketEvent event);
-  std::string directory(const LockName& name) const;
-  std::string path(const LockName& name, std::string_view node) const;
-
-  // session_lifecycle.cpp: the transport and the lease
   void transport_connected(const Connection& connection) override;
   void transport_disconnected() override;
   void transport_ended(Status why, const std::string& detail) override;
   void transport_event(NodeEvent news, const std::string& path) override;
+  std::int64_t session_number() const override { return connection_.session; }
+  bool must_sync() const override { return watch_sessions_.any(); }
+  void tickets_used(bool any) override;
   void renewed();
   void end_session(Errc reason, const std::string& detail);
   void say_goodbye();
@@ -87,7 +74,6 @@ class Session final : public internal::Session, private TransportListener {
   Answer<Done> opened_;
   std::shared_ptr<LeaseView> lease_;
   Connection connection_;
-  bool permanent_parents_ = false;
   bool connected_ = false;
   bool ended_ = false;
   bool closing_ = false;
@@ -98,10 +84,9 @@ class Session final : public internal::Session, private TransportListener {
   Outbox outbox_;
   RetryTimers retries_;
   const SessionContext context_;
-  ReadCoalescer lister_;
   Watches watches_;
   WatchSessions watch_sessions_;
-  std::unordered_map<Nonce, OwnTicketPtr> tickets_;
+  Tickets tickets_;
   Questions questions_;
   OperatorCalls operator_calls_;
   LockList lock_list_;
