@@ -7,7 +7,7 @@
 //
 //   (start)                             READY NS, when connected
 //   turns N COUNTER HISTORY [no-lock]   N times: acquire, add 1 to the number in COUNTER, write a
-//                                       line to HISTORY (see history.h), release; DONE NS
+//                                       line to HISTORY (see history/holds.h), release; DONE NS
 //   try                                 GRANTED NS TOKEN ENTRY, or REFUSED NS
 //   acquire MS                          the same, with a timeout
 //   wait                                the same, without one

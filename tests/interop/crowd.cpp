@@ -1,5 +1,6 @@
 #include "interop/crowd.h"
 
+#include "history/shares.h"
 #include "support/sanitized.h"
 
 #include <algorithm>
@@ -53,11 +54,12 @@ void CrowdTest::run(int turns, const std::string& how) {
   for (auto& member : team_) EXPECT_EQ(member->quit(), 0) << member->who();
 }
 
-History CrowdTest::history() const {
-  auto history = History::from_file(history_);
-  std::printf("%s\n", history.summary().c_str());
-  RecordProperty("history", history.summary());
-  return history;
+history::Holds CrowdTest::holds() const {
+  auto holds = history::read(history_);
+  const auto summary = history::summary(holds);
+  std::printf("%s\n", summary.c_str());
+  RecordProperty("history", summary);
+  return holds;
 }
 
 long CrowdTest::counted() const {
@@ -75,24 +77,23 @@ std::vector<std::string> CrowdTest::names() const {
 void CrowdTest::takes_turns_in_the_order_of_arrival() {
   const int turns = turns_of(GetParam());
   ASSERT_NO_FATAL_FAILURE(run(turns, ""));
-  const auto all = history();
+  const auto all = holds();
   EXPECT_EQ(counted(), asked_for(turns)) << "an update was lost";
-  EXPECT_TRUE(all.complete(names(), turns));
-  EXPECT_TRUE(all.exclusive());
-  EXPECT_TRUE(all.in_order_of_arrival());
-  EXPECT_TRUE(all.nobody_is_overtaken());
-  EXPECT_TRUE(all.evenly_shared());
+  EXPECT_TRUE(complete(all, names(), static_cast<std::uint64_t>(turns)));
+  EXPECT_TRUE(none(overlaps(all)));
+  EXPECT_TRUE(in_order_of_arrival(all));
+  EXPECT_TRUE(none(overtaken(all)));
+  EXPECT_TRUE(evenly_shared(all));
 }
 
 void CrowdTest::without_the_lock_the_checks_bite() {
   constexpr int kTurns = 100;
   ASSERT_NO_FATAL_FAILURE(run(kTurns, " no-lock"));
-  const auto all = history();
-  EXPECT_TRUE(all.complete(names(), kTurns));
+  const auto all = holds();
+  EXPECT_TRUE(complete(all, names(), kTurns));
   EXPECT_LT(counted(), asked_for(kTurns)) << "no update was lost";
-  EXPECT_GT(all.overlaps(), 0u);
-  EXPECT_FALSE(all.exclusive());
-  EXPECT_FALSE(all.in_order_of_arrival()) << "there are no tokens";
+  EXPECT_FALSE(none(overlaps(all)));
+  EXPECT_FALSE(in_order_of_arrival(all)) << "there are no tokens";
 }
 
 }  // namespace baton::interop

@@ -2,9 +2,9 @@
 // lock, to see that the checks bite.
 #pragma once
 
+#include "history/holds.h"
 #include "interop/contender.h"
 #include "interop/fixture.h"
-#include "interop/history.h"
 #include "support/temp_dir.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class CrowdTest : public InteropTest, public ::testing::WithParamInterface<Crowd
  private:
   // All begin together, when everybody is connected.
   void run(int turns, const std::string& how);
-  History history() const;  // also printed
+  history::Holds holds() const;  // also printed
   long counted() const;
   long asked_for(int turns) const { return static_cast<long>(team_.size()) * turns; }
   std::vector<std::string> names() const;
