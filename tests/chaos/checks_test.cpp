@@ -1,7 +1,6 @@
 // The checks of the kill stress, on records made by hand: each objects where it should, and only
 // there.
 #include "chaos/checks.h"
-#include "support/intervals.h"
 
 #include <gtest/gtest.h>
 
@@ -119,41 +118,6 @@ TEST_F(Checks, PausesOfTheMachineAreForgivenAndNoMore) {
   hold({2, 11, 63ms, 64ms});
   EXPECT_EQ(find({{0ms, 5ms}, {60ms, 70ms}}).slow, 1u) << "61 ms, 3 + 3 of them forgiven";
   EXPECT_EQ(find({{0ms, 5ms}, {30ms, 40ms}}).slow, 0u) << "61 ms, 3 + 10 of them forgiven";
-}
-
-// ---- what the other tests judge holds by
-
-std::vector<test::Conflict> conflicts(const std::vector<test::Interval>& all) {
-  test::Intervals intervals;
-  for (const auto& one : all) intervals.add(one);
-  EXPECT_EQ(intervals.exclusive_and_ordered(), intervals.conflicts().empty());
-  return intervals.conflicts();
-}
-
-bool good(const std::vector<test::Interval>& all) { return conflicts(all).empty(); }
-
-TEST(Intervals, OverlapsAndTokensThatFallAreSeen) {
-  EXPECT_TRUE(good({}));
-  EXPECT_TRUE(good({{1ms, 2ms, 1}, {3ms, 4ms, 2}, {5ms, 6ms, 7}}));
-  EXPECT_TRUE(good({{5ms, 6ms, 7}, {1ms, 2ms, 1}, {3ms, 4ms, 2}})) << "in whatever order";
-  EXPECT_FALSE(good({{1ms, 3ms, 1}, {2ms, 4ms, 2}})) << "they overlap";
-  EXPECT_FALSE(good({{1ms, 9ms, 1}, {2ms, 3ms, 2}, {4ms, 5ms, 3}})) << "with one long before";
-  EXPECT_FALSE(good({{1ms, 9ms, 3}, {2ms, 3ms, 4}, {4ms, 5ms, 5}}));
-  EXPECT_FALSE(good({{3ms, 4ms, 1}, {1ms, 9ms, 2}})) << "one inside the other";
-  EXPECT_FALSE(good({{1ms, 2ms, 2}, {3ms, 4ms, 1}})) << "tokens fall";
-  EXPECT_FALSE(good({{1ms, 2ms, 2}, {3ms, 4ms, 2}})) << "tokens repeat";
-  EXPECT_FALSE(good({{1ms, 2ms, 5}, {3ms, 4ms, 6}, {7ms, 8ms, 5}})) << "not only the last counts";
-}
-
-TEST(Intervals, AConflictNamesWhoWasLateAndTheEarliestWhoCouldNotKnow) {
-  const auto found =
-      conflicts({{1ms, 9ms, 1, true}, {5ms, 6ms, 2}, {4ms, 5ms, 3}, {10ms, 11ms, 4}});
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].late.token, 2U);
-  EXPECT_EQ(found[0].next.token, 3U);
-  EXPECT_EQ(found[1].late.token, 1U);
-  EXPECT_TRUE(found[1].late.lost);
-  EXPECT_EQ(found[1].next.token, 3U);
 }
 
 }  // namespace

@@ -79,13 +79,16 @@ namespace {
 // was reported lost, and one revision removed all keys of its lease. Only the test that stops a
 // leader accepts it.
 void expect_revoked(test::EtcdStore& etcd, const std::string& prefix,
-                    const test::Conflict& conflict, std::chrono::nanoseconds leader_back) {
-  EXPECT_LT(conflict.late.token, conflict.next.token) << "a token was granted twice";
-  EXPECT_TRUE(conflict.late.lost) << conflict;
-  EXPECT_GE(conflict.next.begin, leader_back) << conflict;
-  EXPECT_LE(conflict.late.end - conflict.next.begin, 1s) << conflict;
-  const auto fate = test::etcd_fate(etcd, prefix, static_cast<std::int64_t>(conflict.late.token));
-  ASSERT_TRUE(fate) << prefix << " had no entry with token " << conflict.late.token;
+                    const history::Conflict& conflict, std::chrono::nanoseconds leader_back) {
+  const bool behind = conflict.later->token < conflict.earlier->token;
+  const history::Hold& late = *(behind ? conflict.later : conflict.earlier);
+  const history::Hold& next = *(behind ? conflict.earlier : conflict.later);
+  EXPECT_LT(late.token, next.token) << "a token was granted twice";
+  EXPECT_EQ(late.ending, history::Ending::lost) << conflict;
+  EXPECT_GE(next.granted, leader_back) << conflict;
+  EXPECT_LE(late.left - next.granted, 1s) << conflict;
+  const auto fate = test::etcd_fate(etcd, prefix, static_cast<std::int64_t>(late.token));
+  ASSERT_TRUE(fate) << prefix << " had no entry with token " << late.token;
   std::ostringstream story;
   story << conflict << "; revision " << fate->gone << " removed all but " << fate->left
         << " of the " << fate->with_lease << " keys of its lease " << std::hex << fate->lease
@@ -109,10 +112,11 @@ class EtcdFaultsCrowd : public EtcdFaults {
     chaos::with_crowd(store(), linger, later, [&](Crowd& crowd, Client& observer) {
       for (int lock = 0; lock < Crowd::kLocks; ++lock) {
         if (leader_back == nullptr) {
-          EXPECT_TRUE(crowd.holds(lock).exclusive_and_ordered()) << Crowd::name(lock);
+          EXPECT_TRUE(exclusive_and_ordered(crowd.holds(lock).all())) << Crowd::name(lock);
           continue;
         }
-        for (const auto& conflict : crowd.holds(lock).conflicts()) {
+        const auto holds = crowd.holds(lock).all();
+        for (const auto& conflict : conflicts(holds)) {
           expect_revoked(etcd(), crowd.root() + "/" + Crowd::name(lock) + "/", conflict,
                          *leader_back);
         }
@@ -177,7 +181,7 @@ TEST_F(EtcdFaultsCrowd, AHundredWaitersGoOnWhileTheStoreIsCompacted) {
   constexpr int kWaiters = 100;
   with_crowd([](Crowd& crowd) {
     std::mutex mutex;
-    test::Intervals holds;
+    history::Log holds;
     std::vector<std::string> errors;
     std::vector<std::unique_ptr<Client>> clients;
     for (int i = 0; i < 2; ++i) {
@@ -219,7 +223,7 @@ TEST_F(EtcdFaultsCrowd, AHundredWaitersGoOnWhileTheStoreIsCompacted) {
     compactor.request_stop();
     compactor.join();
     for (const auto& client : clients) client->close();
-    EXPECT_TRUE(holds.exclusive_and_ordered());
+    EXPECT_TRUE(exclusive_and_ordered(holds.all()));
     EXPECT_EQ(errors, std::vector<std::string>{});
     EXPECT_GE(compactions, 5);
     std::printf("[          ] %d compactions\n", compactions);

@@ -120,7 +120,9 @@ void Crowd::hold(Lock lock, int client, int which, unsigned length_ms) {
                 error.errc() == Errc::timeout)
         << error.what();
   }
-  if (end >= begin) holds(which).add({begin, end, token, taken});
+  if (end < begin) return;
+  const auto ending = taken ? history::Ending::lost : history::Ending::released;
+  holds(which).add({.granted = begin, .left = end, .token = token, .ending = ending});
 }
 
 ::testing::AssertionResult Crowd::linger(bool on) {
@@ -203,7 +205,7 @@ void with_crowd(const FaultyStore& store, bool linger, const std::function<void(
 
 void expect_exclusive(Crowd& crowd) {
   for (int lock = 0; lock < Crowd::kLocks; ++lock) {
-    EXPECT_TRUE(crowd.holds(lock).exclusive_and_ordered()) << Crowd::name(lock);
+    EXPECT_TRUE(exclusive_and_ordered(crowd.holds(lock).all())) << Crowd::name(lock);
   }
 }
 
@@ -276,7 +278,7 @@ std::vector<std::chrono::milliseconds> time_after_crashes(const FaultyStore& sto
 namespace {
 
 // The role of a child process: --hold URL MS NAME FILE. Takes the lock, writes "held", and asks
-// until it is lost; then "BEGIN END TOKEN" goes to the file, and it ends.
+// until it is lost; then its record (see history/holds.h) goes to the file, and it ends.
 int hold_role(const std::vector<std::string>& arguments) {
   auto client = connect_quietly(arguments.at(0),
                                 std::chrono::milliseconds(std::stol(arguments.at(1))), "child");
@@ -287,7 +289,8 @@ int hold_role(const std::vector<std::string>& arguments) {
   if (lock.valid()) return 5;  // loss is final
   // Whole, or not there at all: it is renamed.
   const std::string part = arguments.at(3) + ".part";
-  std::ofstream(part) << begin.count() << " " << end.count() << " " << lock.token() << "\n";
+  std::ofstream(part) << "child 0 0 0 " << begin.count() << " " << end.count() << " "
+                      << lock.token() << " -\n";
   return std::rename(part.c_str(), arguments.at(3).c_str()) == 0 ? 0 : 6;
 }
 

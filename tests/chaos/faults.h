@@ -1,8 +1,8 @@
 // What the tests of faults on real servers share: a crowd that goes on, and a process that holds.
 #pragma once
 
+#include "history/holds.h"
 #include "support/boot_clock.h"
-#include "support/intervals.h"
 #include "support/proxy.h"
 #include "support/temp_dir.h"
 
@@ -94,7 +94,7 @@ class Crowd {
 
   // Of the servers but this one, the one that serves most of the clients.
   int busiest(int but) const;
-  test::Intervals& holds(int lock) { return holds_.at(static_cast<std::size_t>(lock)); }
+  history::Log& holds(int lock) { return holds_.at(static_cast<std::size_t>(lock)); }
   int lost() const noexcept { return lost_; }
   const std::vector<std::unique_ptr<test::Proxy>>& proxies(int client) const {
     return members_.at(static_cast<std::size_t>(client))->proxies;
@@ -111,7 +111,7 @@ class Crowd {
   int grants(int lock) const;
 
   const std::string root_;
-  std::array<test::Intervals, kLocks> holds_;
+  std::array<history::Log, kLocks> holds_;
   std::atomic<bool> linger_{false};
   std::atomic<int> lingering_{0};
   std::atomic<int> lingerer_{0};

@@ -117,7 +117,7 @@ class Cuts {
 
   void acquire_behind_a_holder(int most) {
     for_each(most, [this](C& it) {
-      test::Intervals intervals;
+      history::Holds holds;
       auto held = observer_.mutex(it.name()).acquire({.timeout = test::kLong});
       const auto begin = test::boot_now();
       it.arm();
@@ -126,14 +126,14 @@ class Cuts {
         return std::pair(std::move(lock), test::boot_now());
       });
       EXPECT_TRUE(in_line(it, 2));
-      intervals.add({begin, test::boot_now(), held.token()});
+      holds.push_back({begin, test::boot_now(), held.token()});
       held.release(test::kLong);
       auto [lock, granted] = next.get();
       const bool happened = it.is_cut();
       EXPECT_TRUE(it.wait_cut(test::kLong)) << "at the latest a heartbeat";
       expect_held(it, lock);
-      intervals.add({granted, test::boot_now(), lock.token()});
-      EXPECT_TRUE(intervals.exclusive_and_ordered());
+      holds.push_back({granted, test::boot_now(), lock.token()});
+      EXPECT_TRUE(exclusive_and_ordered(holds));
       lock.release(test::kLong);
       expect_free(it, lock.token());
       return happened;

@@ -89,9 +89,9 @@ inline void process_stopped(const FaultyStore& store, Crowd& crowd,
   EXPECT_TRUE(wait_until(watch, time));
   child.go_on();
   EXPECT_EQ(child.end(), 0);
-  const auto before = crowd.holds(0).size();
-  crowd.holds(0).add_file(child.record());
-  EXPECT_GT(crowd.holds(0).size(), before);
+  const auto holds = history::read(child.record());
+  EXPECT_EQ(holds.size(), 1U);
+  crowd.holds(0).add(holds);
 }
 
 }  // namespace baton::chaos

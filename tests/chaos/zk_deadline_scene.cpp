@@ -1,8 +1,8 @@
 #include "chaos/zk_deadline_scene.h"
 
+#include "history/holds.h"
 #include "support/boot_clock.h"
 #include "support/eventually.h"
-#include "support/intervals.h"
 
 #include <baton/baton.h>
 
@@ -20,8 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::boot_now;
 using test::eventually;
-using test::Interval;
-using test::Intervals;
 
 Client connect(const std::string& hosts, const std::string& root, const std::string& label) {
   ClientOptions options;
@@ -43,7 +41,9 @@ class Holder {
 
   bool valid() const { return lock_.valid(); }
   bool was_told() const { return lock_.lost_token().stop_requested(); }
-  Interval interval(const Verdict& verdict) const { return {begin_, verdict.until, lock_.token()}; }
+  history::Hold hold(const Verdict& verdict) const {
+    return {begin_, verdict.until, lock_.token()};
+  }
   Believer believer() const {
     return {node_, [this]() -> std::optional<nanoseconds> {
               if (!lock_.valid()) return std::nullopt;
@@ -74,7 +74,7 @@ class Next {
     return state_->lock.token() != 0;
   }
   // What it has had so far.
-  Interval interval() const {
+  history::Hold hold() const {
     const std::lock_guard guard(state_->mutex);
     return {state_->begin, boot_now(), state_->lock.token()};
   }
@@ -211,10 +211,7 @@ void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
     EXPECT_FALSE(verdict.came_back);
     EXPECT_TRUE(eventually(
         "to be told of the loss", [&] { return holders[i]->was_told(); }, 1s));
-    Intervals intervals;
-    intervals.add(holders[i]->interval(verdict));
-    intervals.add(nexts[i]->interval());
-    EXPECT_TRUE(intervals.exclusive_and_ordered());
+    EXPECT_TRUE(history::exclusive_and_ordered({holders[i]->hold(verdict), nexts[i]->hold()}));
     if (setting.stalls && verdict.until < cut) continue;  // it has removed its node itself
     EXPECT_GT(verdict.until, cut);
     EXPECT_GT(verdict.margin_ms(), 0);

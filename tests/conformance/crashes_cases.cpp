@@ -1,7 +1,7 @@
 // A killed process takes nothing with it: the next in line goes on, and no entry stays.
 #include "conformance/fixture.h"
+#include "history/holds.h"
 #include "support/child.h"
-#include "support/intervals.h"
 #include "support/temp_dir.h"
 
 #include <signal.h>
@@ -94,7 +94,6 @@ TEST_P(Crashes, KillsAtRandomNeverBreakExclusion) {
   const test::TempDir directory;
   const int kills = rig().rounds(scaled(40));
   std::mt19937 random(11);
-  test::Intervals holds;
   const auto start = [&] {
     return std::make_unique<Child>(
         std::vector<std::string>{"loop", rig().url(), "a", "1000000", directory / "counter"});
@@ -110,8 +109,8 @@ TEST_P(Crashes, KillsAtRandomNeverBreakExclusion) {
   }
   for (auto& child : children) child->kill_hard();
   // A hold is on record before its release: what is missing was never released by its owner.
-  holds.add_file(directory / "counter.holds");
-  EXPECT_TRUE(holds.exclusive_and_ordered()) << holds.size() << " holds";
+  const auto holds = history::read(directory / "counter.holds");
+  EXPECT_TRUE(exclusive_and_ordered(holds)) << holds.size() << " holds";
   auto client = open();
   EXPECT_TRUE(client.mutex("a").acquire(patient()).valid());
 }

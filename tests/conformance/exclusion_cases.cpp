@@ -1,8 +1,8 @@
 // Two locks on one name are never valid at once. Each case keeps a plain counter under the lock and
 // the boot-clock interval of each hold: a second holder loses an update or overlaps.
 #include "conformance/fixture.h"
+#include "history/holds.h"
 #include "support/child.h"
-#include "support/intervals.h"
 #include "support/temp_dir.h"
 
 #include <atomic>
@@ -13,8 +13,6 @@ namespace baton::conformance {
 namespace {
 
 using test::Child;
-using test::Interval;
-using test::Intervals;
 
 // Deliberately no atomic: the lock is all that protects it.
 struct Plain {
@@ -42,7 +40,7 @@ TEST_P(Exclusion, ThreadsOfOneClientExcludeEachOther) {
   const int threads = 4;
   const int rounds = rig().rounds(scaled(300));
   Plain counter;
-  Intervals holds;
+  history::Log holds;
   {
     std::vector<std::jthread> all;
     for (int t = 0; t < threads; ++t) {
@@ -57,7 +55,7 @@ TEST_P(Exclusion, ThreadsOfOneClientExcludeEachOther) {
     }
   }
   EXPECT_EQ(counter.value, threads * rounds);
-  EXPECT_TRUE(holds.exclusive_and_ordered());
+  EXPECT_TRUE(exclusive_and_ordered(holds.all()));
 }
 
 TEST_P(Exclusion, ThreadsThatUseLockAndUnlockExcludeEachOther) {
@@ -65,7 +63,7 @@ TEST_P(Exclusion, ThreadsThatUseLockAndUnlockExcludeEachOther) {
   const int threads = 4;
   const int rounds = rig().rounds(scaled(300));
   Plain counter;
-  Intervals holds;
+  history::Log holds;
   {
     std::vector<std::jthread> all;
     for (int t = 0; t < threads; ++t) {
@@ -80,14 +78,14 @@ TEST_P(Exclusion, ThreadsThatUseLockAndUnlockExcludeEachOther) {
     }
   }
   EXPECT_EQ(counter.value, threads * rounds);
-  EXPECT_TRUE(holds.exclusive_and_ordered());
+  EXPECT_TRUE(exclusive_and_ordered(holds.all()));
 }
 
 TEST_P(Exclusion, ClientsOfOneProcessExcludeEachOther) {
   const int clients = 4;
   const int rounds = rig().rounds(scaled(200));
   Shared counter;
-  Intervals holds;
+  history::Log holds;
   {
     std::vector<std::jthread> all;
     for (int t = 0; t < clients; ++t) {
@@ -104,7 +102,7 @@ TEST_P(Exclusion, ClientsOfOneProcessExcludeEachOther) {
     }
   }
   EXPECT_EQ(counter.value, clients * rounds);
-  EXPECT_TRUE(holds.exclusive_and_ordered());
+  EXPECT_TRUE(exclusive_and_ordered(holds.all()));
 }
 
 TEST_P(Exclusion, SecondClientIsRefusedWhileTheFirstHolds) {
@@ -151,7 +149,7 @@ TEST_P(Exclusion, ProcessesExcludeEachOther) {
   const int processes = 4;
   const int rounds = rig().rounds(scaled(200));
   const std::string file = directory / "counter";
-  Intervals holds;
+  history::Log holds;
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < processes; ++i) {
     children.push_back(std::make_unique<Child>(
@@ -171,9 +169,9 @@ TEST_P(Exclusion, ProcessesExcludeEachOther) {
     EXPECT_TRUE(child->line_with("done"));
     EXPECT_EQ(child->exit_code(), 0);
   }
-  holds.add_file(file + ".holds");
+  holds.add(history::read(file + ".holds"));
   EXPECT_EQ(holds.size(), static_cast<std::size_t>((processes + 1) * rounds));
-  EXPECT_TRUE(holds.exclusive_and_ordered());
+  EXPECT_TRUE(exclusive_and_ordered(holds.all()));
   long long value = 0;
   std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&value), sizeof value);
   EXPECT_EQ(value, processes * rounds);

@@ -1,6 +1,6 @@
 // Many calls that fail or give up, from many threads: exclusion holds, nothing is left.
 #include "conformance/fixture.h"
-#include "support/intervals.h"
+#include "history/holds.h"
 
 #include <atomic>
 #include <random>
@@ -50,7 +50,7 @@ TEST_P(Storms, RandomTimeoutsAndCancelsKeepExclusion) {
   const int rounds = rig().rounds(scaled(300));
   std::vector<Client> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(open());
-  test::Intervals holds;
+  history::Log holds;
   std::atomic<int> gave_up{0};
   {
     std::vector<std::jthread> all;
@@ -82,7 +82,7 @@ TEST_P(Storms, RandomTimeoutsAndCancelsKeepExclusion) {
       });
     }
   }
-  EXPECT_TRUE(holds.exclusive_and_ordered());
+  EXPECT_TRUE(exclusive_and_ordered(holds.all()));
   EXPECT_EQ(static_cast<int>(holds.size()) + gave_up, threads * rounds);
   EXPECT_TRUE(in_line("a", 0)) << holds.size() << " grants, " << gave_up << " gave up";
 }

@@ -6,8 +6,9 @@
 //   lose URL NAME               acquires; "held NS TOKEN"; when the lock is lost: "lost NS REASON"
 //   wait URL NAME MS            one acquire with this timeout, released at once
 //   loop URL NAME ROUNDS FILE   acquires and releases; adds 1 to the number in FILE each time, in
-//                               separate read and write steps; "BEGIN END TOKEN" of each hold goes
-//                               to FILE.holds before its release; "started" and "done"
+//                               separate read and write steps; the record of each hold
+//                               (see history/holds.h) goes to FILE.holds before its release;
+//                               "started" and "done"
 //   leave URL NAME              lock(), then exit() without unlock
 //   fork URL NAME quick|full|linger   forks while holding; see fork_role
 //   sigwait URL NAME [CA]       connects and uses the lock with no signal blocked, then waits for
@@ -140,10 +141,12 @@ int loop_role(const char* url, const char* name, int rounds, const char* file) {
   const std::string record = std::string(file) + ".holds";
   const int holds = ::open(record.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   for (int i = 0; i < rounds; ++i) {
+    const auto asked = ns();
     auto lock = mutex.acquire({.timeout = 60s});
     const auto begin = ns();
     add_one(fd);
-    write_line(holds, "%lld %lld %llu", begin, ns(), as_ull(lock.token()));
+    write_line(holds, "%d %d %lld 0 %lld %lld %llu -", ::getpid(), i, asked, begin, ns(),
+               as_ull(lock.token()));
     if (i == 0) say("started %lld", begin);
   }
   client.close();
