@@ -1,8 +1,12 @@
 #include "chaos/checks.h"
 
+#include "history/holds.h"
+
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace baton::chaos {
 namespace {
@@ -11,78 +15,53 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t kDetails = 5;
 
-struct Grant {
-  std::int64_t asked;
-  std::int64_t begin;
-  std::int64_t end;
-  unsigned long long token;
-  std::uint32_t worker;
-};
-
 class Checker {
  public:
   Checker(const Ledger& ledger, const std::vector<Kill>& kills) {
-    for (const Kill& kill : kills) killed_.emplace(kill.worker, kill.sent.count());
-    for (std::size_t i = 0; i < ledger.holds(); ++i) add(ledger.hold(i));
-    std::sort(grants_.begin(), grants_.end(),
-              [](const Grant& a, const Grant& b) { return a.begin < b.begin; });
+    std::unordered_map<std::uint32_t, nanoseconds> killed;    // when, by worker
+    std::unordered_map<std::uint64_t, std::int64_t> sighted;  // when, by token
+    for (const Kill& kill : kills) killed.emplace(kill.worker, kill.sent);
     for (std::size_t i = 0; i < ledger.sightings(); ++i) {
-      sighted_.emplace(ledger.sighting(i).token, ledger.sighting(i).at);
+      sighted.emplace(ledger.sighting(i).token, ledger.sighting(i).at);
     }
+    for (std::size_t i = 0; i < ledger.holds(); ++i) {
+      const Hold& hold = ledger.hold(i);
+      if (hold.begin == 0) continue;  // killed between the grant and its record
+      history::Hold& grant = grants_.emplace_back();
+      grant.who = "worker";
+      grant.number = hold.worker;
+      grant.token = hold.token;
+      grant.asked = nanoseconds(hold.asked);
+      grant.granted = nanoseconds(hold.begin);
+      grant.left = nanoseconds(hold.end);
+      if (const auto seen = sighted.find(grant.token); seen != sighted.end()) {
+        grant.joined = nanoseconds(seen->second);
+        ++found_.sighted;
+      }
+      if (hold.end == 0) end_at_the_kill(grant, nanoseconds(hold.seen), killed);
+    }
+    std::ranges::sort(grants_, {}, &history::Hold::granted);
     found_.grants = grants_.size();
     found_.holders_killed = holders_.size();
   }
 
-  void exclusion() {
-    const Grant* longest = nullptr;  // of those before, the one that ends last
-    for (const Grant& grant : grants_) {
-      if (longest != nullptr && grant.begin < longest->end) {
-        note(found_.overlaps,
-             "worker %u (token %llu) got the lock %.3f ms before worker %u (token "
-             "%llu) was out",
-             grant.worker, grant.token, ms(longest->end - grant.begin), longest->worker,
-             longest->token);
-      }
-      if (longest == nullptr || grant.end > longest->end) longest = &grant;
-    }
-  }
-
-  void order() {
-    std::int64_t latest = 0;  // of those before, who asked last
-    const Grant* before = nullptr;
-    for (const Grant& grant : grants_) {
-      if (before != nullptr && grant.token <= before->token) {
-        note(found_.inversions, "token %llu (worker %u) was granted after token %llu (worker %u)",
-             grant.token, grant.worker, before->token, before->worker);
-      }
-      if (const auto seen = sighted_.find(grant.token); seen != sighted_.end()) {
-        ++found_.sighted;
-        if (latest > seen->second) {
-          note(found_.overtaken,
-               "worker %u (token %llu) waited already when somebody asked %.3f ms "
-               "later, and was served after him",
-               grant.worker, grant.token, ms(latest - seen->second));
-        }
-      }
-      latest = std::max(latest, grant.asked);
-      before = &grant;
-    }
+  void exclusion_and_order() {
+    note(found_.overlaps, "held at once: ", history::overlaps(grants_));
+    note(found_.inversions, "tokens out of order: ", history::inversions(grants_));
+    note(found_.overtaken, "served before one that waited: ", history::overtaken(grants_));
   }
 
   void takeover(const std::vector<Kill>& kills, const std::vector<Pause>& pauses,
                 nanoseconds limit) {
     for (const Kill& kill : kills) {
-      const auto next =
-          std::upper_bound(grants_.begin(), grants_.end(), kill.sent.count(),
-                           [](std::int64_t at, const Grant& grant) { return at < grant.begin; });
+      const auto next = std::ranges::upper_bound(grants_, kill.sent, {}, &history::Hold::granted);
       if (next == grants_.end()) {
         note(found_.slow, "nobody got the lock any more after the kill of worker %u", kill.worker);
         continue;
       }
       const bool holder = holders_.contains(kill.worker);
-      const nanoseconds begin(next->begin);
-      const nanoseconds raw = begin - kill.sent;
-      const nanoseconds delay = raw - paused_between(pauses, kill.sent, begin);
+      const nanoseconds raw = next->granted - kill.sent;
+      const nanoseconds delay = raw - paused_between(pauses, kill.sent, next->granted);
       found_.raw.all.push_back(raw.count());
       found_.after_any.all.push_back(delay.count());
       if (holder) found_.after_holder.all.push_back(delay.count());
@@ -106,20 +85,28 @@ class Checker {
  private:
   static double ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-  void add(const Hold& hold) {
-    if (hold.begin == 0) return;  // killed between the grant and its record
-    Grant grant{hold.asked, hold.begin, hold.end, hold.token, hold.worker};
-    if (grant.end == 0) {
-      grant.end = hold.seen;
-      if (const auto kill = killed_.find(grant.worker); kill != killed_.end()) {
-        grant.end = std::max(grant.end, kill->second);
-        holders_.emplace(grant.worker, grant.token);
-      } else {
-        note(found_.unended, "worker %u never left its hold (token %llu), and nobody killed it",
-             grant.worker, grant.token);
-      }
+  // A hold that its owner did not end.
+  void end_at_the_kill(history::Hold& grant, nanoseconds seen,
+                       const std::unordered_map<std::uint32_t, nanoseconds>& killed) {
+    grant.left = seen;
+    const auto worker = static_cast<std::uint32_t>(grant.number);
+    if (const auto kill = killed.find(worker); kill != killed.end()) {
+      grant.left = std::max(seen, kill->second);
+      grant.ending = history::Ending::killed;
+      holders_.insert(worker);
+    } else {
+      note(found_.unended, "worker %u never left its hold (token %llu), and nobody killed it",
+           worker, static_cast<unsigned long long>(grant.token));
     }
-    grants_.push_back(grant);
+  }
+
+  void note(std::size_t& count, const char* promise, const history::Conflicts& conflicts) {
+    count = conflicts.size();
+    for (std::size_t i = 0; i < std::min(count, kDetails); ++i) {
+      std::ostringstream text;
+      text << promise << conflicts[i];
+      found_.details.push_back(text.str());
+    }
   }
 
   template <class... Args>
@@ -130,10 +117,8 @@ class Checker {
     found_.details.emplace_back(text);
   }
 
-  std::unordered_map<std::uint32_t, std::int64_t> killed_;    // when, by worker
-  std::unordered_map<std::uint32_t, std::uint64_t> holders_;  // killed while holding: the token
-  std::unordered_map<std::uint64_t, std::int64_t> sighted_;   // when, by token
-  std::vector<Grant> grants_;                                 // by begin
+  history::Holds grants_;                      // by grant
+  std::unordered_set<std::uint32_t> holders_;  // killed while holding
   Findings found_;
 };
 
@@ -148,8 +133,7 @@ double Delays::at(double share) const {
 Findings check(const Ledger& ledger, const std::vector<Kill>& kills,
                const std::vector<Pause>& pauses, nanoseconds limit) {
   Checker checker(ledger, kills);
-  checker.exclusion();
-  checker.order();
+  checker.exclusion_and_order();
   checker.takeover(kills, pauses, limit);
   return checker.result();
 }

@@ -26,8 +26,8 @@ struct Delays {
 struct Findings {
   std::size_t grants = 0;
   std::size_t holders_killed = 0;
-  std::size_t overlaps = 0;
-  std::size_t inversions = 0;  // a grant whose token is not above that of the grant before
+  std::size_t overlaps = 0;    // pairs
+  std::size_t inversions = 0;  // a grant whose token is not above those of all grants before
   std::size_t sighted = 0;     // grants that were seen waiting before
   std::size_t overtaken = 0;   // of those: somebody who asked later was served first
   std::size_t slow = 0;        // kills after which nobody was granted in time

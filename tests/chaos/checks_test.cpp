@@ -56,13 +56,6 @@ TEST_F(Checks, OrderlyRunIsFine) {
   EXPECT_DOUBLE_EQ(found.after_holder.at(0.5), 1.0);
 }
 
-TEST_F(Checks, OverlapIsSeenAlsoBehindAShortHold) {
-  hold({1, 10, 1ms, 9ms});
-  hold({2, 11, 2ms, 3ms});
-  hold({3, 12, 8ms, 10ms});
-  EXPECT_EQ(find().overlaps, 2u);
-}
-
 TEST_F(Checks, KilledHoldLastsUntilTheKillWasSent) {
   hold({1, 10, 1ms, 0ms, 1ms});
   hold({2, 11, 4ms, 6ms});
