@@ -8,28 +8,18 @@ namespace baton::chaos {
 void check_overlap(Bench& bench) {
   const Index& index = bench.index;
   for (const auto& [lock, list] : index.grants) {
-    const Hold* longest = nullptr;  // of those so far, the one that is proven valid longest
-    Time end{};
-    for (const std::size_t number : list) {
-      const Hold& hold = index.holds[number];
-      const Time from = *hold.first_valid;
-      Time to = *hold.last_valid;
-      if (const Moment evicted = index.evicted(hold)) {
-        to = std::min(to, *evicted);
-        if (to < from) continue;
-      }
-      bench.judged(Checker::overlap);
-      if (longest != nullptr && from <= end) {
-        bench.object(Checker::overlap, from,
-                     index.who(hold) + " was valid " + index.when(from) + ", and " +
-                         index.who(*longest) + " still was " + in_ms(std::min(end, to) - from) +
-                         " later",
-                     hold.token < longest->token ? &hold : longest);
-      }
-      if (longest == nullptr || to > end) {
-        longest = &hold;
-        end = to;
-      }
+    auto holds = index.proven(list);
+    // Evicted before it was first valid: it may be valid beside others at any time.
+    std::erase_if(holds, [](const history::Hold& hold) { return hold.left <= hold.granted; });
+    bench.judged(Checker::overlap, holds.size());
+    for (const auto& [before, later] : history::overlaps(holds)) {
+      const Hold& longest = index.holds[before->number];
+      const Hold& hold = index.holds[later->number];
+      bench.object(Checker::overlap, later->granted,
+                   index.who(hold) + " was valid " + index.when(later->granted) + ", and " +
+                       index.who(longest) + " still was " +
+                       in_ms(std::min(before->left, later->left) - later->granted) + " later",
+                   hold.token < longest.token ? &hold : &longest);
     }
   }
 }

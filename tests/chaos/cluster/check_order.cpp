@@ -16,27 +16,22 @@ bool heard_too_late(const Index& index, const Hold& hold) {
 }
 
 // The clock's word: B asked after A's entry had been seen in line, and is proven valid before A.
-void check_by_clock(Bench& bench, const std::vector<std::size_t>& list) {
+void check_by_clock(Bench& bench, history::Holds holds) {
   const Index& index = bench.index;
-  std::vector<EarliestAbove::Item> items;
-  for (const std::size_t number : list) {
-    const Hold& hold = index.holds[number];
-    if (!hold.asked) continue;
-    items.push_back({static_cast<std::uint64_t>(hold.asked->count()), *hold.first_valid, &hold});
-  }
-  const EarliestAbove by_asking(std::move(items));
-  for (const std::size_t number : list) {
-    const Hold& hold = index.holds[number];
+  for (history::Hold& each : holds) {
+    const Hold& hold = index.holds[each.number];
     const Entry* entry = index.entry(hold);
     if (entry == nullptr || !entry->seen || heard_too_late(index, hold)) continue;
     bench.judged(Checker::fifo);
-    const auto* next = by_asking.find(static_cast<std::uint64_t>(entry->seen->count()));
-    if (next == nullptr || next->at >= *hold.first_valid) continue;
-    bench.object(Checker::fifo, next->at,
-                 index.who(*next->hold) + " asked " + index.when(*next->hold->asked) +
-                     " and was valid " + index.when(next->at) + ", before " + index.who(hold) +
-                     ", who was seen in line " + index.when(*entry->seen) + " and was valid " +
-                     index.when(*hold.first_valid),
+    each.joined = *entry->seen;
+  }
+  for (const auto& [next, late] : history::overtaken(holds)) {
+    const Hold& hold = index.holds[late->number];
+    bench.object(Checker::fifo, next->granted,
+                 index.who(index.holds[next->number]) + " asked " + index.when(next->asked) +
+                     " and was valid " + index.when(next->granted) + ", before " + index.who(hold) +
+                     ", who was seen in line " + index.when(late->joined) + " and was valid " +
+                     index.when(late->granted),
                  &hold);
   }
 }
@@ -46,17 +41,17 @@ void check_by_clock(Bench& bench, const std::vector<std::size_t>& list) {
 void check_tokens(Bench& bench) {
   const Index& index = bench.index;
   for (const auto& [lock, list] : index.grants) {
-    const Hold* greatest = nullptr;
-    for (const std::size_t number : list) {
-      const Hold& hold = index.holds[number];
-      bench.judged(Checker::tokens);
-      if (greatest != nullptr && hold.token < greatest->token && !heard_too_late(index, hold)) {
-        bench.object(Checker::tokens, *hold.first_valid,
-                     index.who(hold) + " was valid " + index.when(*hold.first_valid) + ", after " +
-                         index.who(*greatest) + " was " + index.when(*greatest->first_valid),
-                     &hold);
-      }
-      if (greatest == nullptr || hold.token > greatest->token) greatest = &hold;
+    const auto holds = index.proven(list);
+    bench.judged(Checker::tokens, holds.size());
+    for (const auto& [before, later] : history::inversions(holds)) {
+      const Hold& hold = index.holds[later->number];
+      if (later->token == before->token) continue;  // below
+      if (heard_too_late(index, hold)) continue;
+      bench.object(Checker::tokens, later->granted,
+                   index.who(hold) + " was valid " + index.when(later->granted) + ", after " +
+                       index.who(index.holds[before->number]) + " was " +
+                       index.when(before->granted),
+                   &hold);
     }
   }
   // Uniqueness counts for what was never proven valid too.
@@ -92,7 +87,7 @@ void check_fifo(Bench& bench) {
                        " while the entry with token " + std::to_string(key.second) +
                        " was in front of it: it was still there " + index.when(*entry.present));
     }
-    check_by_clock(bench, list);
+    check_by_clock(bench, index.proven(list));
   }
 }
 

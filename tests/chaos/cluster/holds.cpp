@@ -239,6 +239,19 @@ Moment earlier(Moment a, Moment b) {
   return a ? a : b;
 }
 
+history::Holds Index::proven(const std::vector<std::size_t>& numbers) const {
+  history::Holds found;
+  for (const std::size_t number : numbers) {
+    const Hold& hold = holds[number];
+    found.push_back({.granted = *hold.first_valid,
+                     .left = *earlier(hold.last_valid, evicted(hold)) + Time(1),
+                     .token = hold.token,
+                     .number = number,
+                     .asked = hold.asked.value_or(Time{})});
+  }
+  return found;
+}
+
 EarliestAbove::EarliestAbove(std::vector<Item> items)
     : items_(std::move(items)), earliest_(items_.size()) {
   std::sort(items_.begin(), items_.end(),

@@ -3,6 +3,7 @@
 
 #include "chaos/cluster/history.h"
 #include "chaos/cluster/verdict.h"
+#include "history/holds.h"
 
 #include <chrono>
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace baton::chaos {
 using Time = std::chrono::nanoseconds;
 using Moment = std::optional<Time>;
 
-// One acquire and what became of it.
+// One acquire and what became of it. A record of tests/history has one beginning and one end; here
+// each checker chooses, from the moments that are proven, those that it may rely on.
 struct Hold {
   std::uint32_t client = 0;
   std::uint32_t lock = 0;
@@ -84,6 +86,9 @@ struct Index {
   const Entry* entry(const Hold& hold) const;
   const Astray* astray_at(Time at) const;  // nullptr: no server was, as far as is known
   Moment evicted(const Hold& hold) const;
+  // For the checkers of tests/history: each record's number is that in `holds`. It lasts from the
+  // first proof to just after the last, but no longer than until an eviction began.
+  history::Holds proven(const std::vector<std::size_t>& numbers) const;
   const Life& life(std::uint32_t client) const;
   std::string when(Time at) const;  // "at 12.345 s" since the beginning
   std::string who(const Hold& hold) const;
