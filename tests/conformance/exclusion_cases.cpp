@@ -35,73 +35,65 @@ struct Shared {
   }
 };
 
+constexpr int kThreads = 4;
+
+// Threads with a mutex each call `turn` so many times, all at once.
+template <class Open, class Turn>
+void at_once(Open open_mutex, int rounds, Turn turn) {
+  std::vector<std::jthread> all;
+  for (int t = 0; t < kThreads; ++t) {
+    all.emplace_back([&turn, rounds, mutex = open_mutex()]() mutable {
+      for (int i = 0; i < rounds; ++i) turn(mutex, i);
+    });
+  }
+}
+
 TEST_P(Exclusion, ThreadsOfOneClientExcludeEachOther) {
   auto client = open();
-  const int threads = 4;
   const int rounds = rig().rounds(scaled(300));
   Plain counter;
   history::Log holds;
-  {
-    std::vector<std::jthread> all;
-    for (int t = 0; t < threads; ++t) {
-      all.emplace_back([&, mutex = client.mutex("a")]() mutable {
-        for (int i = 0; i < rounds; ++i) {
-          auto lock = mutex.acquire(patient());
-          const auto begin = boot_now();
-          counter.add_one();
-          holds.add({begin, boot_now(), lock.token()});
-        }
-      });
-    }
-  }
-  EXPECT_EQ(counter.value, threads * rounds);
+  const auto mutex_of_client = [&] { return client.mutex("a"); };
+  at_once(mutex_of_client, rounds, [&](DistributedMutex& mutex, int) {
+    auto lock = mutex.acquire(patient());
+    const auto begin = boot_now();
+    counter.add_one();
+    holds.add({begin, boot_now(), lock.token()});
+  });
+  EXPECT_EQ(counter.value, kThreads * rounds);
   EXPECT_TRUE(exclusive_and_ordered(holds.all()));
 }
 
 TEST_P(Exclusion, ThreadsThatUseLockAndUnlockExcludeEachOther) {
   auto client = open();
-  const int threads = 4;
   const int rounds = rig().rounds(scaled(300));
   Plain counter;
   history::Log holds;
-  {
-    std::vector<std::jthread> all;
-    for (int t = 0; t < threads; ++t) {
-      all.emplace_back([&, mutex = client.mutex("a")]() mutable {
-        for (int i = 0; i < rounds; ++i) {
-          const std::lock_guard guard(mutex);
-          const auto begin = boot_now();
-          counter.add_one();
-          holds.add({begin, boot_now(), mutex.token()});
-        }
-      });
-    }
-  }
-  EXPECT_EQ(counter.value, threads * rounds);
+  const auto mutex_of_client = [&] { return client.mutex("a"); };
+  at_once(mutex_of_client, rounds, [&](DistributedMutex& mutex, int) {
+    const std::lock_guard guard(mutex);
+    const auto begin = boot_now();
+    counter.add_one();
+    holds.add({begin, boot_now(), mutex.token()});
+  });
+  EXPECT_EQ(counter.value, kThreads * rounds);
   EXPECT_TRUE(exclusive_and_ordered(holds.all()));
 }
 
 TEST_P(Exclusion, ClientsOfOneProcessExcludeEachOther) {
-  const int clients = 4;
   const int rounds = rig().rounds(scaled(200));
   Shared counter;
   history::Log holds;
-  {
-    std::vector<std::jthread> all;
-    for (int t = 0; t < clients; ++t) {
-      all.emplace_back([&, client = open()]() mutable {
-        auto mutex = client.mutex("a");
-        for (int i = 0; i < rounds; ++i) {
-          auto lock = mutex.acquire(patient());
-          const auto begin = boot_now();
-          counter.add_one();
-          holds.add({begin, boot_now(), lock.token()});
-          if (i % 2 == 0) lock.release();
-        }
-      });
-    }
-  }
-  EXPECT_EQ(counter.value, clients * rounds);
+  std::vector<Client> clients;
+  const auto mutex_of_next = [&] { return clients.emplace_back(open()).mutex("a"); };
+  at_once(mutex_of_next, rounds, [&](DistributedMutex& mutex, int i) {
+    auto lock = mutex.acquire(patient());
+    const auto begin = boot_now();
+    counter.add_one();
+    holds.add({begin, boot_now(), lock.token()});
+    if (i % 2 == 0) lock.release();
+  });
+  EXPECT_EQ(counter.value, kThreads * rounds);
   EXPECT_TRUE(exclusive_and_ordered(holds.all()));
 }
 
