@@ -32,64 +32,54 @@ TEST_F(ZkDeadline, AHolderOnAFollowerThatIsCutOffSilentlyStopsBelievingFirst) {
 }
 
 TEST_F(ZkDeadline, AHolderOnALeaderThatIsCutOffSilentlyStopsBelievingFirst) {
-  Margins margins("leader cut off");
-  for (int run = 0; run < runs() && !HasFatalFailure(); ++run) {
-    Setting setting;
-    setting.victim = zk().leader();
-    setting.majority = all_but(setting.victim);
-    setting.cut = [&](const Longest&) {
-      wait_for_phase(phase(run), kTick);
-      zk().isolate(setting.victim);
-    };
-    trial(run, setting, margins);
-  }
+  trials_on_leaders("leader cut off", [](int, int leader) { zk().isolate(leader); });
 }
 
 // The followers notice at once, and elect another one while the old leader still serves.
 TEST_F(ZkDeadline, AHolderOnALeaderWhoseConnectionsAreResetStopsBelievingFirst) {
-  Margins margins("leader's connections reset");
-  for (int run = 0; run < runs() && !HasFatalFailure(); ++run) {
-    Setting setting;
-    setting.victim = zk().leader();
-    setting.majority = all_but(setting.victim);
-    setting.cut = [&](const Longest&) {
-      wait_for_phase(phase(run), kTick);
-      for (int i = 0; i < zk().size(); ++i) {
-        if (i == setting.victim) continue;
-        const auto link = zk().link(i, setting.victim);
-        if (run % 2 == 0) {  // new ones go nowhere
-          link.blackhole();
-          link.reset();
-        } else {  // new ones are reset as well
-          link.reset();
-          link.cut();
-        }
+  trials_on_leaders("leader's connections reset", [](int run, int leader) {
+    for (int i = 0; i < zk().size(); ++i) {
+      if (i == leader) continue;
+      const auto link = zk().link(i, leader);
+      if (run % 2 == 0) {  // new ones go nowhere
+        link.blackhole();
+        link.reset();
+      } else {  // new ones are reset as well
+        link.reset();
+        link.cut();
       }
-    };
-    trial(run, setting, margins);
-  }
+    }
+  });
 }
 
 // The followers elect another one, and the old leader hears nothing of it: it says yes to all that
 // it need not ask them, for five ticks.
 TEST_F(ZkDeadline, AHolderOnALeaderThatIsReplacedWithoutItsKnowledgeStopsBelievingFirst) {
-  Margins margins("leader cut off, followers restarted");
+  trials_on_leaders("leader cut off, followers restarted", [](int, int leader) {
+    zk().isolate(leader);
+    for (int i = 0; i < zk().size(); ++i) {
+      if (i == leader) continue;
+      zk().kill(i);
+      zk().start(i, false);
+    }
+  });
+}
+
+}  // namespace
+
+void ZkDeadline::trials_on_leaders(const char* name,
+                                   const std::function<void(int run, int leader)>& cut) {
+  Margins margins(name);
   for (int run = 0; run < runs() && !HasFatalFailure(); ++run) {
     Setting setting;
     setting.victim = zk().leader();
     setting.majority = all_but(setting.victim);
     setting.cut = [&](const Longest&) {
       wait_for_phase(phase(run), kTick);
-      zk().isolate(setting.victim);
-      for (int i = 0; i < zk().size(); ++i) {
-        if (i == setting.victim) continue;
-        zk().kill(i);
-        zk().start(i, false);
-      }
+      cut(run, setting.victim);
     };
     trial(run, setting, margins);
   }
 }
 
-}  // namespace
 }  // namespace baton::chaos

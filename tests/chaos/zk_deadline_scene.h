@@ -48,6 +48,9 @@ class ZkDeadline : public ::testing::Test {
 
   // One cut: checks all that a cut must not do, and adds its margins.
   static void trial(int run, const Setting& setting, Margins& margins);
+  // Runs with holders on the leader: each at another phase of the servers' ticks.
+  static void trials_on_leaders(const char* name,
+                                const std::function<void(int run, int leader)>& cut);
 
  private:
   static std::unique_ptr<test::ZkEnsemble> zk_;
