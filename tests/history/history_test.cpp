@@ -134,16 +134,21 @@ TEST(History, AMissingTurnIsFound) {
   EXPECT_FALSE(complete(holds, {"a", "b"}, 5)) << "c is a stranger";
   EXPECT_FALSE(complete(holds, {"a", "b", "c", "d"}, 5)) << "d had no turn";
   EXPECT_FALSE(complete(holds, {"a", "b", "c"}, 6));
+  std::swap(holds[3].number, holds[6].number);
+  EXPECT_FALSE(complete(holds, {"a", "b", "c"}, 5)) << "a's turns 2 and 3 in the wrong order";
+  std::swap(holds[3].number, holds[6].number);
   holds.erase(holds.begin() + 4);
   EXPECT_FALSE(complete(holds, {"a", "b", "c"}, 5));
 }
 
 TEST(History, StarvingIsFound) {
-  auto holds = fair(100);
-  for (auto& hold : holds) {  // c gets every fifth of its turns, a the rest
-    if (hold.who == "c" && hold.number % 5 != 0) hold.who = "a";
+  for (const std::uint64_t share : {2, 5, 20}) {  // c gets this part of its turns only, a the rest
+    auto holds = fair(100);
+    for (auto& hold : holds) {
+      if (hold.who == "c" && hold.number % share != 0) hold.who = "a";
+    }
+    EXPECT_FALSE(evenly_shared(holds)) << share;
   }
-  EXPECT_FALSE(evenly_shared(holds));
   EXPECT_FALSE(evenly_shared({})) << "nobody contended";
 }
 
