@@ -2,6 +2,8 @@
 // happens there: nobody gets the lock, and whoever asks is told why and what to do.
 #include "chaos/zk_forge.h"
 #include "chaos/zk_raw.h"
+#include "history/holds.h"
+#include "support/boot_clock.h"
 #include "support/eventually.h"
 #include "support/zk_server.h"
 
@@ -135,11 +137,8 @@ TEST_F(ZkExhaustion, NoTwoHoldAcrossTheEndOfTheNumbers) {
   a.mutex(kLock).acquire({.timeout = kLong}).release();
   set_next_number(kLast - kLeft);
 
-  std::atomic<int> holders{0};
-  std::atomic<int> grants{0};
-  std::atomic<int> overlaps{0};
+  history::Log holds;
   std::atomic<int> strange{0};
-  std::atomic<std::uint64_t> newest{0};
   std::vector<std::jthread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, mutex = (i % 2 == 0 ? a : b).mutex(kLock)]() mutable {
@@ -150,17 +149,16 @@ TEST_F(ZkExhaustion, NoTwoHoldAcrossTheEndOfTheNumbers) {
           ++refused;
           continue;
         }
-        overlaps += holders.fetch_add(1) != 0 ? 1 : 0;
-        overlaps += newest.exchange(lock->token()) >= lock->token() ? 1 : 0;
-        ++grants;
-        holders.fetch_sub(1);
+        const auto begin = test::boot_now();
+        holds.add({begin, test::boot_now(), lock->token()});
       }
     });
   }
   threads.clear();  // joins
-  EXPECT_EQ(overlaps, 0);
+  EXPECT_TRUE(exclusive_and_ordered(holds.all()));
   EXPECT_EQ(strange, 0) << "refused for other reasons";
-  EXPECT_EQ(grants, kLeft) << "each number serves once, but for the last";
+  EXPECT_EQ(holds.size(), static_cast<std::size_t>(kLeft))
+      << "each number serves once, but for the last";
   EXPECT_TRUE(empty(a));
 }
 
