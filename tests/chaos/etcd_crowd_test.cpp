@@ -3,7 +3,6 @@
 #include "support/boot_clock.h"
 #include "support/child.h"
 #include "support/etcd_server.h"
-#include "support/eventually.h"
 #include "support/sanitized.h"
 
 #include <baton/baton.h>
@@ -21,8 +20,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,12 +47,6 @@ int threads_of_ours() {
 }
 
 constexpr auto kSession = 40s;  // outlives the fault: everybody keeps his place
-
-// A look at thousands of entries is work: not all the time.
-template <class Predicate>
-::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
-  return test::eventually_with(what, kLong, predicate, [] { std::this_thread::sleep_for(20ms); });
-}
 
 class EtcdCrowd : public ::testing::Test {
  protected:

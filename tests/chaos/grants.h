@@ -1,12 +1,15 @@
 // Locks that are asked for without a thread that waits, and who was granted in which order.
 #pragma once
 
+#include "support/eventually.h"
+
 #include <baton/baton.h>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -15,6 +18,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,6 +31,13 @@ inline long resident_bytes() {
   long resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
   return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+// A look at thousands of entries is work for the client that serves it: not all the time.
+template <class Predicate>
+::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
+  return test::eventually_with(what, test::kLong, predicate,
+                               [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
 }
 
 // Somebody's lock, granted some time.

@@ -1,9 +1,9 @@
 // Queues of ten thousand: what a parked waiter costs, and that a process which dies with thousands
 // of tickets in line keeps nobody.
+#include "chaos/grants.h"
 #include "chaos/process.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
-#include "support/eventually.h"
 #include "support/sanitized.h"
 #include "support/temp_dir.h"
 
@@ -17,7 +17,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -35,20 +34,6 @@ using test::Stopwatch;
 
 constexpr int kWaiters = 10'000;
 constexpr const char* kLock = "chaos/line";
-
-// Bytes of memory this process has in use.
-long resident_bytes() {
-  long pages = 0;
-  long resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
-
-// A look at ten thousand entries is work for the client that serves it: not all the time.
-template <class Predicate>
-::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
-  return test::eventually_with(what, kLong, predicate, [] { std::this_thread::sleep_for(20ms); });
-}
 
 // However slow this machine is: as long as the line becomes longer, or shorter.
 ::testing::AssertionResult in_line(Client& client, std::size_t count) {

@@ -2,7 +2,6 @@
 #include "chaos/grants.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
-#include "support/eventually.h"
 #include "support/proxy.h"
 #include "support/sanitized.h"
 #include "support/zk_server.h"
@@ -22,8 +21,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,12 +34,6 @@ using test::Stopwatch;
 constexpr auto kSession = 40s;  // outlives the restart: everybody keeps its entry
 
 long long count_of(std::chrono::milliseconds time) { return time.count(); }
-
-// A look at thousands of entries is work: not all the time.
-template <class Predicate>
-::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
-  return test::eventually_with(what, kLong, predicate, [] { std::this_thread::sleep_for(20ms); });
-}
 
 class ZkCrowd : public ::testing::Test {
  protected:
