@@ -4,6 +4,7 @@
 #include "etcd/path.h"
 #include "etcd/session.h"
 #include "etcd_sim_wire.h"
+#include "fakes/session_opening.h"
 
 #include <algorithm>
 #include <map>
@@ -25,14 +26,22 @@ class EtcdPort final : public SimPort {
       : loop_(parts.loop),
         wire(world, parts, etcd, members, quirks, timeout),
         timeout_(timeout),
-        users_(quirks.on(Quirk::etcd_token_expiry)) {
+        users_(quirks.on(Quirk::etcd_token_expiry)),
+        opening_(*loop_, internal::SessionOpening::Accept::final_result,
+                 [this](auto& listener, auto opened) {
+                   return std::make_unique<etcd::Session>(session_parts(), listener,
+                                                          std::move(opened));
+                 }) {
     cluster_state_.current = static_cast<std::size_t>(world.pick(0, kMembers - 1));
   }
 
   void open(internal::SessionListener& listener,
             internal::Answer<std::unique_ptr<internal::Session>> answer) override {
-    const auto number = ++opens_;
-    answer_ = std::move(answer);
+    opening_.open(listener, std::move(answer));
+  }
+
+ private:
+  etcd::SessionParts session_parts() {
     etcd::SessionParts parts;
     parts.link.loop = loop_.get();
     parts.link.transport = &wire;
@@ -46,30 +55,7 @@ class EtcdPort final : public SimPort {
     }
     parts.root = kEtcdRoot;
     parts.session_timeout = timeout_;
-    opening_ = std::make_unique<etcd::Session>(
-        std::move(parts), listener, [this, number](Result<internal::Done> done) {
-          loop_->defer([this, number, done = std::move(done)]() mutable {
-            const bool final = done || !internal::transient(done.error());
-            if (number == opens_ && final) finish(std::move(done));
-          });
-        });
-    timer_ = loop_->at(loop_->now() + std::chrono::seconds(4), [this, number] {
-      if (number == opens_) finish(Error(Errc::connection_failed, "no server"));
-    });
-  }
-
- private:
-  void finish(Result<internal::Done> done) {
-    if (!answer_) return;
-    loop_->cancel(timer_);
-    auto session = std::move(opening_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (done) {
-      answer(std::unique_ptr<internal::Session>(std::move(session)));
-    } else {
-      ++opens_;
-      answer(done.error());
-    }
+    return parts;
   }
 
   std::shared_ptr<SimLoop> loop_;
@@ -81,10 +67,7 @@ class EtcdPort final : public SimPort {
   const std::chrono::milliseconds timeout_;
   const bool users_;
   etcd::ClusterState cluster_state_;
-  std::uint64_t opens_ = 0;
-  internal::TimerId timer_ = internal::TimerId::none;
-  internal::Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<etcd::Session> opening_;
+  internal::SessionOpening opening_;
 };
 
 class EtcdSimStore final : public SimStore {

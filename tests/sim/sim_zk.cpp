@@ -9,7 +9,6 @@
 namespace baton::sim {
 
 using namespace std::chrono_literals;
-using internal::Done;
 
 namespace {
 constexpr const char* kRoot = "/app";
@@ -19,12 +18,15 @@ constexpr std::int32_t kLast = 2147483647;
 // ---- one client
 
 ZkPort::ZkPort(World& world, PortParts parts, ZkEnsemble& ensemble)
-    : world_(world), parts_(std::move(parts)), ensemble_(ensemble) {}
+    : world_(world),
+      parts_(std::move(parts)),
+      ensemble_(ensemble),
+      opening_(*parts_.loop, internal::SessionOpening::Accept::any_result,
+               [this](auto& listener, auto opened) {
+                 return std::make_unique<zk::Session>(session_parts(), listener, std::move(opened));
+               }) {}
 
-void ZkPort::open(internal::SessionListener& listener,
-                  internal::Answer<std::unique_ptr<internal::Session>> answer) {
-  const auto number = ++opens_;
-  answer_ = std::move(answer);
+zk::SessionParts ZkPort::session_parts() {
   zk::SessionParts parts;
   parts.loop = parts_.loop.get();
   parts.make_transport = [this](zk::TransportListener& l) {
@@ -35,28 +37,7 @@ void ZkPort::open(internal::SessionListener& listener,
   parts.root = kRoot;
   parts.client_id = "c" + std::to_string(10'000'000 + parts_.number).substr(1);
   parts.log = [](LogLevel, std::string_view) {};
-  opening_ =
-      std::make_unique<zk::Session>(std::move(parts), listener, [this, number](Result<Done> done) {
-        parts_.loop->defer([this, number, done = std::move(done)]() mutable {
-          if (number == opens_) finish(std::move(done));
-        });
-      });
-  timer_ = parts_.loop->at(parts_.loop->now() + 4s, [this, number] {
-    if (number == opens_) finish(Error(Errc::connection_failed, "no server"));
-  });
-}
-
-void ZkPort::finish(Result<Done> done) {
-  if (!answer_) return;
-  parts_.loop->cancel(timer_);
-  auto session = std::move(opening_);
-  auto answer = std::exchange(answer_, nullptr);
-  if (done) {
-    answer(std::unique_ptr<internal::Session>(std::move(session)));
-  } else {
-    ++opens_;
-    answer(done.error());
-  }
+  return parts;
 }
 
 // ---- the store

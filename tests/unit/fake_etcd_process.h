@@ -1,190 +1,35 @@
-// One process on the fake etcd: the real engine over the real session, and who judges its holds.
+// One process on the fake etcd.
 #pragma once
 
-#include "common/client/engine.h"
 #include "fake_etcd_client.h"
+#include "fake_process.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace baton::etcd {
 
-// What must never be.
-struct HoldJudge {
-  void granted(const std::shared_ptr<Hold>& hold) {
-    auto& last = tokens[hold->name()];
-    // Evicted before its turn came, and the news is still on its way: the next one may be first.
-    if (!evicted.contains(hold->token())) {
-      EXPECT_GT(hold->token(), last) << "tokens of a lock grow";
-    }
-    last = std::max(last, hold->token());
-    holds.push_back(hold);
-    ++grants;
-    check();
-  }
-  void check() {
-    std::map<LockName, int> valid;
-    for (const auto& hold : holds) {
-      if (!evicted.contains(hold->token()) && hold->valid()) ++valid[hold->name()];
-    }
-    for (const auto& [name, count] : valid) ASSERT_LE(count, 1) << "two hold " << name.text();
-    std::erase_if(holds, [](const auto& hold) { return !hold->is_held(); });
-  }
-  std::map<LockName, std::uint64_t> tokens;
-  std::vector<std::shared_ptr<Hold>> holds;
-  std::set<std::uint64_t> evicted;  // by force: until it is noticed only the token protects
-  int grants = 0;
+// How it reaches the cluster; outlives the process itself.
+struct FakeEtcdReach {
+  explicit FakeEtcdReach(FakeEtcd& etcd) : wire(etcd) {}
+  FakeEtcdWire wire;
+  ClusterState cluster_state;
 };
 
-// One process: the real engine over the real session.
-class FakeEtcdProcess final : public EngineHost, public internal::Backend {
+class FakeEtcdProcess final : public FakeEtcdReach, public FakeProcess {
  public:
   FakeEtcdProcess(FakeEtcd& etcd, HoldJudge& judge, int number)
-      : wire(etcd), etcd_(etcd), judge_(judge) {
-    engine_ = std::make_unique<Engine>(
-        *this, *this, [](LogLevel, std::string_view) {}, static_cast<std::uint32_t>(number + 1));
-    manual_loop(etcd).step([&] { engine_->open([](const Result<Done>&) {}); });
-  }
-  ~FakeEtcdProcess() override {
-    manual_loop(etcd_).step([&] {
-      engine_->abandon();
-      opening_.reset();
-    });
-  }
-
-  struct Sink final : AttemptSink {
-    bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override {
-      ++offers;
-      if (outcome) {
-        hold = *outcome;
-      } else {
-        error = outcome.error().errc();
-        what = outcome.error().what();
-      }
-      return true;
-    }
-    int offers = 0;
-    std::shared_ptr<Hold> hold;
-    Errc error{};
-    std::string what;
-  };
-  struct Try {
-    std::shared_ptr<Attempt> attempt;
-    std::shared_ptr<Sink> sink;
-  };
-
-  void acquire(const std::string& lock, std::optional<Nanos> timeout) {
-    const auto sink = std::make_shared<Sink>();
-    const auto attempt = std::make_shared<Attempt>(lock_name(lock), false, sink);
-    attempt->started = loop().now();
-    if (timeout) attempt->deadline = loop().now() + *timeout;
-    tries.push_back({attempt, sink});
-    manual_loop(etcd_).step([&] { engine_->start(attempt); });
-  }
-  void give_up(std::size_t i) {
-    manual_loop(etcd_).step([&] { engine_->give_up(tries[i].attempt, Errc::cancelled); });
-  }
-  void release(const std::shared_ptr<Hold>& hold) {
-    manual_loop(etcd_).step([&] {
-      if (hold->become_released()) engine_->retire_hold(hold, nullptr);
-    });
-  }
-  // Takes out what is settled; true: something is still under way.
-  bool sort_out() {
-    std::erase_if(tries, [this](const Try& t) {
-      if (t.sink->offers == 0) return false;
-      EXPECT_EQ(t.sink->offers, 1);
-      if (t.sink->hold) {
-        mine.push_back(t.sink->hold);
-      } else {
-        EXPECT_TRUE(t.sink->error == Errc::timeout || t.sink->error == Errc::cancelled)
-            << t.sink->what;
-      }
-      return true;
-    });
-    std::erase_if(mine, [](const auto& hold) { return !hold->is_held(); });
-    return !tries.empty() || !mine.empty();
-  }
-  Engine& engine() { return *engine_; }
-
-  FakeEtcdWire wire;
-  std::vector<Try> tries;
-  std::vector<std::shared_ptr<Hold>> mine;
-
-  // ---- Backend
-  Loop& loop() noexcept override { return manual_loop(etcd_); }
-  std::string where() const override { return "fake"; }
-  void stop() noexcept override {}
-  void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
-    const auto number = ++opens_;
-    answer_ = std::move(answer);
-    SessionParts parts;
-    parts.link = fake_link_parts(manual_loop(etcd_), wire, cluster_state_);
-    parts.link.try_timeout = std::chrono::milliseconds(500);
-    parts.root = "/app";
-    parts.session_timeout = std::chrono::seconds(2);
-    opening_ =
-        std::make_unique<Session>(std::move(parts), listener, [this, number](Result<Done> done) {
-          manual_loop(etcd_).defer([this, number, done = std::move(done)]() mutable {
-            const bool final = done || !transient(done.error());
-            if (number == opens_ && final) finish(std::move(done));
-          });
-        });
-    timer_ = loop().at(loop().now() + std::chrono::seconds(4), [this, number] {
-      if (number == opens_) finish(Error(Errc::connection_failed, "no server"));
-    });
-  }
-
- private:
-  void finish(Result<Done> done) {
-    if (!answer_) return;
-    loop().cancel(timer_);
-    auto session = std::move(opening_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (done) {
-      answer(std::unique_ptr<internal::Session>(std::move(session)));
-    } else {
-      ++opens_;
-      answer(done.error());
-    }
-  }
-
-  // ---- EngineHost
-  std::weak_ptr<HoldKeeper> keeper() override { return {}; }
-  void hold_granted(const std::shared_ptr<Hold>& hold) override {
-    judge_.granted(hold);
-    watch_deadline(hold);
-  }
-  void hold_lost(const std::shared_ptr<Hold>&) override {}
-  void on_hold_closed(const std::shared_ptr<Hold>&) override {}
-  void metric(const MetricEvent&, const LockName*) override {}
-  // What the loss thread does.
-  void watch_deadline(const std::shared_ptr<Hold>& hold) {
-    loop().at(hold->lease().deadline(), [this, hold] {
-      if (!hold->is_held()) return;
-      if (const Errc due = hold->due_loss(); due == Errc{}) {
-        watch_deadline(hold);
-      } else if (hold->become_lost(due)) {
-        engine_->retire_hold(hold, nullptr);
-      }
-    });
-  }
-
-  FakeEtcd& etcd_;
-  HoldJudge& judge_;
-  ClusterState cluster_state_;
-  std::uint64_t opens_ = 0;
-  TimerId timer_ = TimerId::none;
-  Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<Session> opening_;
-  std::unique_ptr<Engine> engine_;
+      : FakeEtcdReach(etcd),
+        FakeProcess(manual_loop(etcd), judge, number, SessionOpening::Accept::final_result,
+                    [this, &etcd](auto& listener, auto opened) {
+                      SessionParts parts;
+                      parts.link = fake_link_parts(manual_loop(etcd), wire, cluster_state);
+                      parts.link.try_timeout = std::chrono::milliseconds(500);
+                      parts.root = "/app";
+                      parts.session_timeout = std::chrono::seconds(2);
+                      return std::make_unique<Session>(std::move(parts), listener,
+                                                       std::move(opened));
+                    }) {}
 };
 
 }  // namespace baton::etcd

@@ -1,194 +1,25 @@
-// One client as its process has it: the real engine over the real session, on the fake ensemble.
+// One process on the fake ensemble.
 #pragma once
 
-#include "common/client/engine.h"
+#include "fake_process.h"
 #include "fake_zk_client.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace baton::zk {
 
-// What must never be.
-struct ZkJudge {
-  explicit ZkJudge(FakeZk& ensemble) : zk(ensemble) {}
-  void granted(const std::shared_ptr<Hold>& hold) {
-    auto& last = tokens[hold->name()];
-    // Evicted before its turn came, and the news is still on its way: the next one may be first.
-    if (!evicted.contains(hold->token())) {
-      EXPECT_GT(hold->token(), last) << "tokens of a lock grow";
-    }
-    last = std::max(last, hold->token());
-    holds.push_back(hold);
-    ++grants;
-    check();
-  }
-  void check() {
-    std::map<LockName, int> valid;
-    for (const auto& hold : holds) {
-      if (!evicted.contains(hold->token()) && hold->valid()) ++valid[hold->name()];
-    }
-    for (const auto& [name, count] : valid) ASSERT_LE(count, 1) << "two hold " << name.text();
-    std::erase_if(holds, [](const auto& hold) { return !hold->is_held(); });
-  }
-  FakeZk& zk;
-  std::map<LockName, std::uint64_t> tokens;
-  std::vector<std::shared_ptr<Hold>> holds;
-  std::set<std::uint64_t> evicted;  // by force: until it is noticed only the token protects
-  int grants = 0;
-};
-
-// One process: the real engine over the real session.
-class ZkProcess final : public EngineHost, public internal::Backend {
+class FakeZkProcess final : public FakeProcess {
  public:
-  ZkProcess(FakeZk& zk, ZkJudge& judge, int number, std::size_t watch_budget)
-      : zk_(zk), judge_(judge), number_(number), watch_budget_(watch_budget) {
-    engine_ = std::make_unique<Engine>(
-        *this, *this, [](LogLevel, std::string_view) {}, static_cast<std::uint32_t>(number + 1));
-    zk.loop().step([&] { engine_->open([](const Result<Done>&) {}); });
-  }
-  ~ZkProcess() override {
-    zk_.loop().step([&] {
-      engine_->abandon();
-      opening_.reset();
-    });
-  }
-
-  struct Sink final : AttemptSink {
-    bool offer(Result<std::shared_ptr<Hold>> outcome) noexcept override {
-      ++offers;
-      if (outcome) {
-        hold = *outcome;
-      } else {
-        error = outcome.error().errc();
-        what = outcome.error().what();
-      }
-      return true;
-    }
-    int offers = 0;
-    std::shared_ptr<Hold> hold;
-    Errc error{};
-    std::string what;
-  };
-  struct Try {
-    std::shared_ptr<Attempt> attempt;
-    std::shared_ptr<Sink> sink;
-  };
-
-  void acquire(const std::string& lock, std::optional<Nanos> timeout) {
-    const auto sink = std::make_shared<Sink>();
-    const auto attempt = std::make_shared<Attempt>(lock_name(lock), false, sink);
-    attempt->started = loop().now();
-    if (timeout) attempt->deadline = loop().now() + *timeout;
-    tries.push_back({attempt, sink});
-    zk_.loop().step([&] { engine_->start(attempt); });
-  }
-  void give_up(std::size_t i) {
-    zk_.loop().step([&] { engine_->give_up(tries[i].attempt, Errc::cancelled); });
-  }
-  void release(const std::shared_ptr<Hold>& hold) {
-    zk_.loop().step([&] {
-      if (hold->become_released()) engine_->retire_hold(hold, nullptr);
-    });
-  }
-  // Takes out what is settled; true: something is still under way.
-  bool sort_out() {
-    std::erase_if(tries, [this](const Try& t) {
-      if (t.sink->offers == 0) return false;
-      EXPECT_EQ(t.sink->offers, 1);
-      if (t.sink->hold) {
-        mine.push_back(t.sink->hold);
-      } else {
-        EXPECT_TRUE(t.sink->error == Errc::timeout || t.sink->error == Errc::cancelled)
-            << t.sink->what;
-      }
-      return true;
-    });
-    std::erase_if(mine, [](const auto& hold) { return !hold->is_held(); });
-    return !tries.empty() || !mine.empty();
-  }
-  Engine& engine() { return *engine_; }
-
-  std::vector<Try> tries;
-  std::vector<std::shared_ptr<Hold>> mine;
-
-  // ---- Backend
-  Loop& loop() noexcept override { return zk_.loop(); }
-  std::string where() const override { return "fake"; }
-  void stop() noexcept override {}
-  void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
-    const auto number = ++opens_;
-    answer_ = std::move(answer);
-    SessionParts parts;
-    parts.loop = &zk_.loop();
-    parts.make_transport = [this](TransportListener& l) { return zk_.make_transport(l); };
-    parts.root = "/app";
-    parts.client_id = "process" + std::to_string(number_);
-    parts.watch_budget = watch_budget_;
-    parts.log = [](LogLevel, std::string_view) {};
-    opening_ =
-        std::make_unique<Session>(std::move(parts), listener, [this, number](Result<Done> done) {
-          zk_.loop().defer([this, number, done = std::move(done)]() mutable {
-            if (number == opens_) finish(std::move(done));
-          });
-        });
-    timer_ = zk_.loop().at(zk_.loop().now() + std::chrono::seconds(4), [this, number] {
-      if (number == opens_) finish(Error(Errc::connection_failed, "no server"));
-    });
-  }
-
- private:
-  void finish(Result<Done> done) {
-    if (!answer_) return;
-    zk_.loop().cancel(timer_);
-    auto session = std::move(opening_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (done) {
-      answer(std::unique_ptr<internal::Session>(std::move(session)));
-    } else {
-      ++opens_;
-      answer(done.error());
-    }
-  }
-
-  // ---- EngineHost
-  std::weak_ptr<HoldKeeper> keeper() override { return {}; }
-  void hold_granted(const std::shared_ptr<Hold>& hold) override {
-    judge_.granted(hold);
-    watch_deadline(hold);
-  }
-  void hold_lost(const std::shared_ptr<Hold>&) override {}
-  void on_hold_closed(const std::shared_ptr<Hold>&) override {}
-  void metric(const MetricEvent&, const LockName*) override {}
-  // What the loss thread does.
-  void watch_deadline(const std::shared_ptr<Hold>& hold) {
-    zk_.loop().at(hold->lease().deadline(), [this, hold] {
-      if (!hold->is_held()) return;
-      if (const Errc due = hold->due_loss(); due == Errc{}) {
-        watch_deadline(hold);
-      } else if (hold->become_lost(due)) {
-        engine_->retire_hold(hold, nullptr);
-      }
-    });
-  }
-
-  FakeZk& zk_;
-  ZkJudge& judge_;
-  const int number_;
-  const std::size_t watch_budget_;
-  std::uint64_t opens_ = 0;
-  TimerId timer_ = TimerId::none;
-  Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<Session> opening_;
-  std::unique_ptr<Engine> engine_;
+  FakeZkProcess(FakeZk& zk, HoldJudge& judge, int number, std::size_t watch_budget)
+      : FakeProcess(zk.loop(), judge, number, SessionOpening::Accept::any_result,
+                    [&zk, number, watch_budget](auto& listener, auto opened) {
+                      auto parts = fake_zk_parts(zk, "process" + std::to_string(number));
+                      parts.watch_budget = watch_budget;
+                      return std::make_unique<Session>(std::move(parts), listener,
+                                                       std::move(opened));
+                    }) {}
 };
 
 }  // namespace baton::zk

@@ -39,8 +39,8 @@ class ZkEngineTest : public ::testing::Test {
 
   ManualLoop loop;
   FakeZk zk{loop};
-  ZkJudge judge{zk};
-  ZkProcess ann{zk, judge, 0, Watches::kBudget};
+  HoldJudge judge;
+  FakeZkProcess ann{zk, judge, 0, Watches::kBudget};
 };
 
 TEST_F(ZkEngineTest, TicketThatIsSeenAheadEndsNoHold) {

@@ -21,7 +21,7 @@ class Storm {
   Storm(std::uint64_t seed, std::size_t watch_budget) : random_(seed) {
     zk_.timeout = 2s;
     for (int n = 0; n < 3; ++n) {
-      processes_.push_back(std::make_unique<ZkProcess>(zk_, judge_, n, watch_budget));
+      processes_.push_back(std::make_unique<FakeZkProcess>(zk_, judge_, n, watch_budget));
     }
   }
 
@@ -103,7 +103,7 @@ class Storm {
   }
 
   void one_thing() {
-    ZkProcess& process = *processes_[pick(processes_.size())];
+    FakeZkProcess& process = *processes_[pick(processes_.size())];
     const auto what = pick(100);
     if (what < 60) {
       if (auto* const wire = any_wire(true)) {
@@ -144,9 +144,9 @@ class Storm {
   std::mt19937_64 random_;
   ManualLoop loop_;
   FakeZk zk_{loop_};
-  ZkJudge judge_{zk_};
+  HoldJudge judge_;
   std::set<std::int64_t> expired_;
-  std::vector<std::unique_ptr<ZkProcess>> processes_;
+  std::vector<std::unique_ptr<FakeZkProcess>> processes_;
 };
 
 void storms(std::uint64_t first, std::uint64_t count, std::size_t watch_budget) {
