@@ -1,13 +1,67 @@
-// etcd: one real server, or the cluster that BATON_TEST_ETCD names. Clients come through a proxy
-// for each server, so that they can be cut off; the observer does not.
-#include "conformance/etcd_rig.h"
+// etcd: as many real servers as BATON_RIG_SERVERS says, or the cluster that BATON_TEST_ETCD names.
+// One server: a cut closes connections. Three: it is silence.
+#include "conformance/cluster_rig.h"
+#include "support/etcd_server.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace baton::conformance {
 namespace {
 
-const RigKind kEtcd{"etcd", [] { return make_etcd_rig(1); }};
+test::EtcdOptions etcd_options() {
+  test::EtcdOptions options;
+  options.servers = BATON_RIG_SERVERS;
+  return options;
+}
 
-BATON_CONFORMANCE(kEtcd, kEtcd);
+class EtcdRig final : public ClusterRig {
+ public:
+  EtcdRig()
+      : ClusterRig("etcd://",
+                   shared_hosts<test::EtcdCluster>(test::etcd_from_environment(), etcd_options()),
+                   BATON_RIG_SERVERS > 1),
+        store_(joined(hosts())) {
+    setenv("BATON_TEST_SESSION_MS", std::to_string(kSession.count()).c_str(), 1);
+  }
+
+  // Short, because crashes are waited for. Also those of child processes.
+  Client open(ClientOptions options) override {
+    options.session_timeout = std::min(options.session_timeout, kSession);
+    return Rig::open(std::move(options));
+  }
+
+  // The leases that have a key here. Whoever stands last goes first: nobody is granted meanwhile.
+  void end_sessions() override {
+    auto keys = store_.keys(root() + "/");
+    EXPECT_FALSE(keys.empty());
+    std::sort(keys.begin(), keys.end(),
+              [](const auto& a, const auto& b) { return a.create_revision > b.create_revision; });
+    std::set<std::int64_t> ended;
+    for (const auto& key : keys) {
+      if (key.lease == 0) continue;  // the record of a token base
+      if (!ended.insert(key.lease).second) continue;
+      EXPECT_TRUE(store_.revoke(key.lease));
+    }
+  }
+
+ private:
+  static constexpr milliseconds kSession = 4'000ms;
+
+  void cut_at_answer(test::Proxy& proxy) override {
+    proxy.cut_at_grpc(test::Direction::kToClient, 1, false);
+  }
+
+  test::EtcdStore store_;
+};
+
+const RigKind kRig{BATON_RIG, [] { return std::unique_ptr<Rig>(new EtcdRig); }};
+
+BATON_CONFORMANCE(kRig, kRig);
 
 }  // namespace
 }  // namespace baton::conformance
