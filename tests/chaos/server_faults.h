@@ -1,8 +1,9 @@
-// The faults themselves, for any cluster that can kill, pause and isolate its servers. Each ends
+// The faults themselves, for any cluster of servers. Each ends
 // with everything healed, and all servers in step.
 #pragma once
 
 #include "chaos/faults.h"
+#include "support/server_cluster.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +11,7 @@
 
 namespace baton::chaos {
 
-template <class Servers>
-void leader_killed(Servers& servers, Crowd& crowd) {
+inline void leader_killed(test::ServerCluster& servers, Crowd& crowd) {
   const int leader = servers.leader();
   servers.kill(leader);
   EXPECT_TRUE(crowd.goes_on(1));
@@ -20,9 +20,8 @@ void leader_killed(Servers& servers, Crowd& crowd) {
 }
 
 // Returns a moment just before it went on.
-template <class Servers>
-std::chrono::nanoseconds leader_paused(Servers& servers, Crowd& crowd,
-                                       std::chrono::milliseconds time) {
+inline std::chrono::nanoseconds leader_paused(test::ServerCluster& servers, Crowd& crowd,
+                                              std::chrono::milliseconds time) {
   const int leader = servers.leader();
   const test::Stopwatch watch;
   servers.pause(leader);
@@ -36,8 +35,8 @@ std::chrono::nanoseconds leader_paused(Servers& servers, Crowd& crowd,
 
 // One that has clients. How many holds were lost before it was healed: what the leader and the
 // other servers do not notice need not be noticed by anybody.
-template <class Servers>
-int follower_cut_off(Servers& servers, Crowd& crowd, std::chrono::milliseconds time) {
+inline int follower_cut_off(test::ServerCluster& servers, Crowd& crowd,
+                            std::chrono::milliseconds time) {
   const test::Stopwatch watch;
   servers.isolate(crowd.busiest(servers.leader()));
   EXPECT_TRUE(crowd.goes_on(1));
@@ -48,8 +47,8 @@ int follower_cut_off(Servers& servers, Crowd& crowd, std::chrono::milliseconds t
   return lost;
 }
 
-template <class Servers>
-void leader_cut_off(Servers& servers, Crowd& crowd, std::chrono::milliseconds time) {
+inline void leader_cut_off(test::ServerCluster& servers, Crowd& crowd,
+                           std::chrono::milliseconds time) {
   const test::Stopwatch watch;
   servers.isolate(servers.leader());
   EXPECT_TRUE(crowd.goes_on(1));
@@ -58,8 +57,7 @@ void leader_cut_off(Servers& servers, Crowd& crowd, std::chrono::milliseconds ti
   servers.wait_synced();
 }
 
-template <class Servers>
-void all_restarted(Servers& servers) {
+inline void all_restarted(test::ServerCluster& servers) {
   for (int i = 0; i < servers.size(); ++i) servers.kill(i);
   for (int i = 0; i < servers.size(); ++i) servers.start(i, false);
   servers.wait_synced();

@@ -3,8 +3,6 @@
 #include "support/etcd_server.h"
 #include "support/http.h"
 
-#include <stdexcept>
-
 namespace baton::test {
 namespace {
 
@@ -39,40 +37,14 @@ std::optional<int> EtcdCluster::find_leader(int except) const {
   return best;
 }
 
-int EtcdCluster::leader() { return leader_after(-1); }
-
-int EtcdCluster::leader_after(int old) {
-  std::optional<int> found;
-  wait_for("a leader", [&] { return (found = find_leader(old)).has_value(); });
-  return *found;
-}
-
-int EtcdCluster::a_follower() {
-  std::optional<int> found;
-  wait_for("a follower", [&] {
-    for (int i = 0; i < size() && !found; ++i) {
-      if (!awake(i)) continue;
-      if (const auto now = status(i); now && now->leader != 0 && !now->leads()) found = i;
-    }
-    return found.has_value();
-  });
-  return *found;
+bool EtcdCluster::follows(int i) const {
+  const auto now = status(i);
+  return now && now->leader != 0 && !now->leads();
 }
 
 bool EtcdCluster::serving(int i) { return awake(i) && reads(ask_host(i)); }
 
-void EtcdCluster::wait_serving(int i) {
-  wait_for("server " + std::to_string(i) + " to serve", [&] {
-    check_running(i);
-    return serving(i);
-  });
-}
-
-void EtcdCluster::wait_synced() {
-  wait_for("all servers to be in step", [this] { return all_synced(); });
-}
-
-bool EtcdCluster::all_synced() {
+bool EtcdCluster::all_synced() const {
   const auto leads = find_leader(-1);
   const auto first = leads ? status(*leads) : std::nullopt;
   if (!first || first->applied < first->committed) return false;
@@ -103,8 +75,7 @@ void EtcdCluster::make_leader(int i) {
 // ---- What servers count ----
 
 double EtcdCluster::metric(int i, const std::string& which) const {
-  const auto answer =
-      http("127.0.0.1:" + std::to_string(at(i).metrics.port()), {"/metrics", "", {}});
+  const auto answer = http(local_host(port(i, kMetrics)), {"/metrics", "", {}});
   return answer && answer->status == 200 ? metric_in(answer->body, which) : -1;
 }
 
@@ -144,17 +115,6 @@ std::int64_t EtcdCluster::messages_sent(int i, const std::string& service,
 
 std::int64_t EtcdCluster::watchers(int i) const {
   return whole(metric(i, "etcd_debugging_mvcc_watcher_total"));
-}
-
-// ---- Network between servers ----
-
-const EtcdLinks& EtcdCluster::links() const {
-  if (!links_) throw std::logic_error("EtcdCluster: links need peer_proxies");
-  return *links_;
-}
-
-void EtcdCluster::isolate(int i) const {
-  for (const auto& link : links().links_of(i)) link.blackhole();
 }
 
 }  // namespace baton::test

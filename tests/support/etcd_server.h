@@ -4,10 +4,8 @@
 #include "support/certificates.h"
 #include "support/etcd_links.h"
 #include "support/etcd_store.h"
-#include "support/ports.h"
 #include "support/run.h"
-#include "support/server_process.h"
-#include "support/temp_dir.h"
+#include "support/server_cluster.h"
 
 #include <gtest/gtest.h>
 
@@ -51,55 +49,20 @@ bool etcd_installed();
 bool etcdctl_installed();
 Finished etcdctl(const std::string& endpoints, const std::vector<std::string>& arguments);
 
-// Starts the servers, and returns when all serve clients and agree on a leader; throws
-// std::runtime_error with the ends of the logs if they do not within 60 s. Servers are killed and
-// their directories removed at the latest by the destructor; when the test process is killed, the
-// kernel kills the servers, and their directories stay.
-//
-// Servers are numbered from 0. All calls from any thread. Waiting calls throw like the constructor.
 // What the cluster holds: the calls of EtcdStore, asked of those that are neither down nor paused.
-class EtcdCluster : public EtcdStore {
+class EtcdCluster final : public EtcdStore, public ServerCluster {
  public:
   explicit EtcdCluster(EtcdOptions options = {});
-  ~EtcdCluster();
 
-  int size() const noexcept { return options_.servers; }
   const EtcdOptions& options() const noexcept { return options_; }
-  std::uint16_t client_port(int i) const { return at(i).client.port(); }
-  std::string host(int i) const;  // "127.0.0.1:p1"
-  std::string hosts() const;      // "127.0.0.1:p1,127.0.0.1:p2"
-  // From the start of the first process to serving, of the constructor.
-  std::chrono::milliseconds start_time() const noexcept { return start_time_; }
 
-  // ---- Processes ----
-
-  void kill(int i);  // SIGKILL; returns when it is gone
-  // Same directory and ports. Returns when it serves clients; with `wait` false at once, for the
-  // first of several without which there is no majority.
-  void start(int i, bool wait = true);
-  void restart(int i);  // kill() and start()
   // Kills the only server, and starts it with nothing: as the same cluster that was set back, or as
   // another one. Same port.
   void wipe(bool another_cluster);
-  void pause(int i);   // SIGSTOP; returns when it is stopped. Its kernel still accepts connections.
-  void resume(int i);  // SIGCONT
-  bool running(int i) const { return at(i).process->running(); }  // paused counts
-  pid_t pid(int i) const { return at(i).process->pid(); }         // -1: not running
-
-  // ---- Roles ----
-
   // nullopt: no answer within two seconds, as of a paused one.
   std::optional<EtcdStatus> status(int i) const;
-  // Waits until a server that is neither down nor paused says that it leads. Of two that say so,
-  // the one of the later term.
-  int leader();
-  // The same for one that is not `old`: after `old` was paused or isolated, and may not know.
-  int leader_after(int old);
-  int a_follower();
-  bool serving(int i);       // takes part: reads what a majority has agreed upon, within a second
-  void wait_serving(int i);  // until it does
-  // Until all that are neither down nor paused follow one leader and have applied what it has.
-  void wait_synced();
+  // Takes part: reads what a majority has agreed upon, within a second.
+  bool serving(int i) override;
   // Makes this one lead, without a fault; returns when it does.
   void make_leader(int i);
 
@@ -134,51 +97,28 @@ class EtcdCluster : public EtcdStore {
   // Only with TLS.
   const TestCertificates& certificates() const { return *options_.certificates; }
 
-  // ---- Network between servers; needs peer_proxies ----
-
-  ServerLink link(int a, int b) const { return links().link(a, b); }
-  // No packet between this one and the others arrives any more; nothing is closed.
-  void isolate(int i) const;
-  void heal_all() const { links().heal_all(); }
-
-  // ---- When a test fails ----
-
-  const std::string& log(int i) const { return at(i).process->log(); }
-  std::string tails() const;  // the ends of all logs
-
  private:
-  struct Server {
-    TempDir dir;
-    PortLease client;
-    PortLease peer;
-    PortLease metrics;
-    PortLease plain;  // for ourselves when clients have TLS
-    std::unique_ptr<ServerProcess> process;
-  };
+  // kPlain: for ourselves when clients have TLS.
+  enum Port : std::size_t { kPeer, kMetrics, kPlain };
 
-  Server& at(int i) const { return *servers_.at(static_cast<std::size_t>(i)); }
-  const EtcdLinks& links() const;
-  void prepare();
+  void prepare() override;
+  void started(int i) override;
   std::vector<std::string> command(int i) const;
-  bool awake(int i) const { return running(i) && !at(i).process->paused(); }
+  std::uint16_t port(int i, Port which) const { return at(i).ports[which].port(); }
   std::string ask_host(int i) const;  // where it answers us
   std::vector<std::string> awake_hosts() const;
   Finished etcdctl_at(const std::string& endpoints,
                       const std::vector<std::string>& arguments) const;
-  std::optional<int> find_leader(int except) const;
-  bool all_synced();
+  std::optional<int> find_leader(int except) const override;
+  bool follows(int i) const override;
+  bool all_synced() const override;
+  const ServerLinks* links() const override { return links_.get(); }
   double counter(int i, const std::string& name, const std::string& service,
                  const std::string& method, const std::string& more = "") const;
-  // Throw if a server has ended, or could not listen.
-  void check_running(int i) const;
-  void check_ports() const;
-  void wait_for(const std::string& what, const std::function<bool()>& predicate) const;
 
-  EtcdOptions options_;  // constant once constructed
-  std::vector<std::unique_ptr<Server>> servers_;
+  EtcdOptions options_;               // constant once constructed
   std::unique_ptr<EtcdLinks> links_;  // asks for processes: goes before them
-  std::chrono::milliseconds start_time_{0};
-  int generation_ = 0;  // of the cluster
+  int generation_ = 0;                // of the cluster
 };
 
 }  // namespace baton::test

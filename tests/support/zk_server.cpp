@@ -1,6 +1,5 @@
 #include "support/zk_server.h"
 
-#include "support/boot_clock.h"
 #include "support/eventually.h"
 #include "support/run.h"
 
@@ -24,17 +23,6 @@ std::string class_path() {
 // Between questions to a server; each is a connection and a line in its log.
 void ask_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
-std::string loopback(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
-
-// Longer than the tests wait for anything else: with many of them at once, two cores need 20 s to
-// start three of these.
-constexpr std::chrono::milliseconds kStart{60'000};
-
-// By a process that does not know our leases.
-struct PortTaken : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 }  // namespace
 
 std::optional<std::string> zk_from_environment() {
@@ -49,38 +37,17 @@ bool zk_installed() {
   return in_path("java") && std::filesystem::exists(class_path().substr(0, class_path().find(':')));
 }
 
-ZkEnsemble::ZkEnsemble(ZkOptions options) : options_(std::move(options)) {
-  if (options_.servers != 1 && options_.servers != 3) {
-    throw std::invalid_argument("ZkEnsemble: 1 or 3 servers");
-  }
-  for (int attempt = 1;; ++attempt) {
-    try {
-      prepare();
-      const Stopwatch watch;
-      for (const auto& server : servers_) server->process->start();
-      wait_for("all servers to serve", [this] {
-        for (int i = 0; i < size(); ++i) check_running(i);
-        return all_synced();
-      });
-      start_time_ = watch.elapsed();
-      return;
-    } catch (const PortTaken&) {
-      if (attempt == 3) throw;
-    }
-  }
+ZkEnsemble::ZkEnsemble(ZkOptions options)
+    : ServerCluster("zookeeper", options.servers, 2), options_(std::move(options)) {
+  start_all();
 }
 
-ZkEnsemble::~ZkEnsemble() = default;
-
-// Directories, ports and configurations, all new.
 void ZkEnsemble::prepare() {
-  servers_.clear();
   links_.reset();
+  new_servers();
   std::vector<ZkLinks::Ports> ports;
-  for (int i = 0; i < size(); ++i) {
-    const auto& server = servers_.emplace_back(std::make_unique<Server>());
-    ports.push_back({server->quorum.port(), server->election.port()});
-  }
+  ports.reserve(static_cast<std::size_t>(size()));
+  for (int i = 0; i < size(); ++i) ports.push_back({port(i, kQuorum), port(i, kElection)});
   if (options_.peer_proxies) links_ = std::make_unique<ZkLinks>(ports);
   for (int i = 0; i < size(); ++i) {
     configure(i);
@@ -109,7 +76,7 @@ void ZkEnsemble::configure(int i) const {
     out << "maxSessionTimeout=" << options_.max_session.count() << "\n";
   }
   for (int j = 0; size() > 1 && j < size(); ++j) {
-    ZkLinks::Ports entry{at(j).quorum.port(), at(j).election.port()};
+    ZkLinks::Ports entry{port(j, kQuorum), port(j, kElection)};
     if (links_ && j != i) entry = links_->entry(i, j);
     out << "server." << j + 1 << "=127.0.0.1:" << entry.quorum << ":" << entry.election << "\n";
   }
@@ -138,30 +105,10 @@ std::vector<std::string> ZkEnsemble::command(int i) const {
   return words;
 }
 
-std::string ZkEnsemble::host(int i) const { return loopback(client_port(i)); }
-
-std::string ZkEnsemble::hosts() const {
-  std::string all;
-  for (int i = 0; i < size(); ++i) all += (i > 0 ? "," : "") + host(i);
-  return all;
-}
-
-void ZkEnsemble::kill(int i) { at(i).process->kill(); }
-
-void ZkEnsemble::start(int i, bool wait) {
-  at(i).process->start();
-  if (wait) wait_serving(i);
-}
-
 void ZkEnsemble::start(int i, Proxy& door) {
   door.cut();
   start(i);
   door.heal();
-}
-
-void ZkEnsemble::restart(int i) {
-  kill(i);
-  start(i);
 }
 
 void ZkEnsemble::rebuild(int i) {
@@ -177,9 +124,6 @@ void ZkEnsemble::rebuild(int i) {
   start(i);
   wait_synced();
 }
-
-void ZkEnsemble::pause(int i) { at(i).process->pause(); }
-void ZkEnsemble::resume(int i) { at(i).process->resume(); }
 
 std::optional<ZkEnsemble::Role> ZkEnsemble::role(int i) const {
   Role found;
@@ -207,38 +151,12 @@ std::optional<int> ZkEnsemble::find_leader(int except) const {
   return best;
 }
 
-int ZkEnsemble::leader() { return leader_after(-1); }
-
-int ZkEnsemble::leader_after(int old) {
-  std::optional<int> found;
-  wait_for("a leader", [&] { return (found = find_leader(old)).has_value(); });
-  return *found;
-}
-
-int ZkEnsemble::a_follower() {
-  std::optional<int> found;
-  wait_for("a follower", [&] {
-    for (int i = 0; i < size() && !found; ++i) {
-      if (!awake(i)) continue;
-      if (const auto r = role(i); r && r->mode == "follower") found = i;
-    }
-    return found.has_value();
-  });
-  return *found;
+bool ZkEnsemble::follows(int i) const {
+  const auto r = role(i);
+  return r && r->mode == "follower";
 }
 
 bool ZkEnsemble::serving(int i) { return role(i).has_value(); }
-
-void ZkEnsemble::wait_serving(int i) {
-  wait_for("server " + std::to_string(i) + " to serve", [&] {
-    check_running(i);
-    return serving(i);
-  });
-}
-
-void ZkEnsemble::wait_synced() {
-  wait_for("all servers to be in step", [this] { return all_synced(); });
-}
 
 bool ZkEnsemble::all_synced() const {
   const auto leads = find_leader(-1);
@@ -324,53 +242,6 @@ bool ZkEnsemble::session_exists(std::int64_t session) {
     return ::testing::AssertionFailure() << "server would not end " << session_text(session);
   }
   return wait_session_gone(session);
-}
-
-const ZkLinks& ZkEnsemble::links() const {
-  if (!links_) throw std::logic_error("ZkEnsemble: links need peer_proxies");
-  return *links_;
-}
-
-void ZkEnsemble::isolate(int i) const {
-  for (const auto& link : links().links_of(i)) link.blackhole();
-}
-
-std::string ZkEnsemble::tails() const {
-  std::string all;
-  for (int i = 0; i < size(); ++i) {
-    all += "server " + std::to_string(i) + " (" + host(i) + "):\n" + at(i).process->tail();
-  }
-  return all;
-}
-
-void ZkEnsemble::check_running(int i) const {
-  if (running(i)) return;
-  check_ports();
-  throw std::runtime_error("zookeeper: server " + std::to_string(i) + " has ended\n" + tails());
-}
-
-void ZkEnsemble::check_ports() const {
-  for (const auto& server : servers_) {
-    if (server->process->log_contains("Address already in use")) {
-      throw PortTaken("zookeeper: a port is taken\n" + tails());
-    }
-  }
-}
-
-template <class Predicate>
-void ZkEnsemble::wait_for(const std::string& what, Predicate predicate) const {
-  const Stopwatch watch;
-  for (auto look = std::chrono::milliseconds(2000); !predicate();) {
-    if (watch.elapsed() > look) {
-      look = watch.elapsed() + std::chrono::milliseconds(1000);
-      check_ports();
-    }
-    if (watch.elapsed() > kStart) {
-      throw std::runtime_error("zookeeper: waited " + std::to_string(watch.elapsed().count()) +
-                               " ms for " + what + "\n" + tails());
-    }
-    ask_pause();
-  }
 }
 
 }  // namespace baton::test

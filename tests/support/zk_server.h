@@ -1,12 +1,10 @@
 // Real ZooKeeper servers as child processes, for one test.
 #pragma once
 
-#include "support/temp_dir.h"
+#include "support/proxy.h"
+#include "support/server_cluster.h"
 #include "support/zk_ask.h"
 #include "support/zk_links.h"
-#include "support/ports.h"
-#include "support/proxy.h"
-#include "support/server_process.h"
 
 #include <gtest/gtest.h>
 
@@ -46,58 +44,23 @@ std::optional<std::string> zk_from_environment();
 // BATON_TEST_ZK_CLASSPATH). Otherwise a test should be skipped.
 bool zk_installed();
 
-// Starts the servers, and returns when all serve clients and agree on a leader; throws
-// std::runtime_error with the ends of the logs if they do not within 60 s. Servers are killed and
-// their directories removed at the latest by the destructor; when the test process is killed, the
-// kernel kills the servers, and their directories stay.
-//
-// Servers are numbered from 0. All calls from any thread. Waiting calls throw like the constructor.
-class ZkEnsemble {
+class ZkEnsemble final : public ServerCluster {
  public:
   explicit ZkEnsemble(ZkOptions options = {});
-  ~ZkEnsemble();
-  ZkEnsemble(const ZkEnsemble&) = delete;
-  ZkEnsemble& operator=(const ZkEnsemble&) = delete;
 
-  int size() const noexcept { return options_.servers; }
   const ZkOptions& options() const noexcept { return options_; }
-  std::uint16_t client_port(int i) const { return at(i).client.port(); }
-  std::string host(int i) const;  // "127.0.0.1:p1"
-  std::string hosts() const;      // "127.0.0.1:p1,127.0.0.1:p2"
-  // From the start of the first process to serving, of the constructor.
-  std::chrono::milliseconds start_time() const noexcept { return start_time_; }
 
   // ---- Processes ----
 
-  void kill(int i);  // SIGKILL; returns when it is gone
-  // Same directory and ports. Returns when it serves clients; with `wait` false at once, for the
-  // first of several without which there is no quorum.
-  void start(int i, bool wait = true);
-  // The same, and keeps clients that come through this proxy away until the server serves. A
+  using ServerCluster::start;
+  // start(), and keeps clients that come through this proxy away until the server serves. A
   // standalone 3.8.0 that is starting may accept a connection and neither answer nor close it (a
   // NullPointerException in ZooKeeperServer.removeCnxn). The C client leaves such a connection only
   // after two thirds of the session timeout, when all holds are lost.
   void start(int i, Proxy& door);
-  void restart(int i);  // kill() and start()
   // Starts again with an empty disk, and returns when it has what the others have. All must be up.
   void rebuild(int i);
-  void pause(int i);   // SIGSTOP; returns when it is stopped. Its kernel still accepts connections.
-  void resume(int i);  // SIGCONT
-  bool running(int i) const { return at(i).process->running(); }  // paused counts
-  pid_t pid(int i) const { return at(i).process->pid(); }         // -1: not running
-
-  // ---- Roles ----
-
-  // Waits until a server that is neither down nor paused says that it leads (one that stands alone
-  // does). Of two that say so, the one of the later epoch.
-  int leader();
-  // The same for one that is not `old`: after `old` was paused or isolated, and may not know.
-  int leader_after(int old);
-  int a_follower();
-  bool serving(int i);       // answers, and takes clients
-  void wait_serving(int i);  // until it does
-  // Until all that are neither down nor paused serve and have applied what the leader has.
-  void wait_synced();
+  bool serving(int i) override;  // answers, and takes clients
 
   // ---- What servers say ----
 
@@ -135,51 +98,26 @@ class ZkEnsemble {
   // wait_session_gone().
   ::testing::AssertionResult end_session(std::int64_t session);
 
-  // ---- Network between servers; needs peer_proxies ----
-
-  ServerLink link(int a, int b) const { return links().link(a, b); }
-  // No packet between this one and the others arrives any more; nothing is closed.
-  void isolate(int i) const;
-  void heal_all() const { links().heal_all(); }
-
-  // ---- When a test fails ----
-
-  const std::string& log(int i) const { return at(i).process->log(); }
-  std::string tails() const;  // the ends of all logs
-
  private:
-  struct Server {
-    TempDir dir;
-    PortLease client;
-    PortLease quorum;
-    PortLease election;
-    std::unique_ptr<ServerProcess> process;
-  };
+  enum Port : std::size_t { kQuorum, kElection };
   struct Role {
     std::string mode;  // leader, follower, standalone
     std::uint64_t zxid = 0;
   };
 
-  Server& at(int i) const { return *servers_.at(static_cast<std::size_t>(i)); }
-  const ZkLinks& links() const;
-  void prepare();
+  void prepare() override;
   void configure(int i) const;
   std::vector<std::string> command(int i) const;
-  bool awake(int i) const { return running(i) && !at(i).process->paused(); }
+  std::uint16_t port(int i, Port which) const { return at(i).ports[which].port(); }
   std::optional<Role> role(int i) const;
-  std::optional<int> find_leader(int except) const;
+  std::optional<int> find_leader(int except) const override;
+  bool follows(int i) const override;
+  bool all_synced() const override;
+  const ServerLinks* links() const override { return links_.get(); }
   ZkDump dump();
-  bool all_synced() const;
-  // Throw if a server has ended, or could not listen.
-  void check_running(int i) const;
-  void check_ports() const;
-  template <class Predicate>
-  void wait_for(const std::string& what, Predicate predicate) const;
 
   const ZkOptions options_;
-  std::vector<std::unique_ptr<Server>> servers_;
   std::unique_ptr<ZkLinks> links_;
-  std::chrono::milliseconds start_time_{0};
 };
 
 }  // namespace baton::test

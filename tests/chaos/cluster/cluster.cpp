@@ -12,6 +12,13 @@ std::string Cluster::url(const std::vector<std::uint16_t>& ports) const {
   return scheme() + "://" + hosts + root();
 }
 
+std::vector<std::uint16_t> Cluster::ports() const {
+  std::vector<std::uint16_t> all;
+  all.reserve(static_cast<std::size_t>(size()));
+  for (int i = 0; i < size(); ++i) all.push_back(servers().client_port(i));
+  return all;
+}
+
 void Cluster::rebuild(int) { throw std::logic_error("these servers never stray"); }
 
 std::uint32_t client_in(const std::string& data) {

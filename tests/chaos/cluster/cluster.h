@@ -1,7 +1,7 @@
 // The servers of a run of chaos, and what they hold: the same calls for each store.
 #pragma once
 
-#include "support/server_links.h"
+#include "support/server_cluster.h"
 
 #include <chrono>
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Stray {
 };
 
 // Three servers with proxies between them. Servers are numbered from 0; what the calls do is said
-// at ZkEnsemble and EtcdCluster. From any thread.
+// at ServerCluster. From any thread.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -55,20 +55,20 @@ class Cluster {
   virtual std::string version() const = 0;  // "zk 3.8.0", "etcd 3.4.23"
   // What clients connect to, if these are the servers, or ways to them.
   std::string url(const std::vector<std::uint16_t>& ports) const;
-  virtual int size() const = 0;
-  virtual std::vector<std::uint16_t> ports() const = 0;
-  virtual void kill(int i) = 0;
-  virtual void start(int i, bool wait) = 0;
-  virtual void pause(int i) = 0;
-  virtual void resume(int i) = 0;
-  virtual int leader() = 0;
-  virtual int leader_after(int old) = 0;
-  virtual bool serving(int i) = 0;
-  virtual void wait_synced() = 0;
-  virtual test::ServerLink link(int a, int b) const = 0;
-  virtual void isolate(int i) const = 0;
-  virtual void heal_all() const = 0;
-  virtual std::string tails() const = 0;
+  int size() const { return servers().size(); }
+  std::vector<std::uint16_t> ports() const;
+  void kill(int i) { servers().kill(i); }
+  void start(int i, bool wait) { servers().start(i, wait); }
+  void pause(int i) { servers().pause(i); }
+  void resume(int i) { servers().resume(i); }
+  int leader() { return servers().leader(); }
+  int leader_after(int old) { return servers().leader_after(old); }
+  bool serving(int i) { return servers().serving(i); }
+  void wait_synced() { servers().wait_synced(); }
+  test::ServerLink link(int a, int b) const { return servers().link(a, b); }
+  void isolate(int i) const { servers().isolate(i); }
+  void heal_all() const { servers().heal_all(); }
+  std::string tails() const { return servers().tails(); }
 
   // Everybody in line for these locks, each lock in the order of its queue; as the majority knew it
   // at some moment of the call, never before. Throws if it does not get to know.
@@ -94,6 +94,8 @@ class Cluster {
   virtual std::vector<std::string> leftovers() = 0;
 
  private:
+  virtual test::ServerCluster& servers() const = 0;
+
   std::string root_ = "/chaos";
 };
 
@@ -106,34 +108,6 @@ class EtcdUpkeep {
   virtual void defragment(int i) = 0;
 };
 std::unique_ptr<Cluster> make_etcd_cluster();
-
-// Forwards to the servers of tests/support.
-template <class Servers>
-class ClusterOf : public Cluster {
- public:
-  int size() const override { return servers_->size(); }
-  std::vector<std::uint16_t> ports() const override {
-    std::vector<std::uint16_t> all;
-    for (int i = 0; i < size(); ++i) all.push_back(servers_->client_port(i));
-    return all;
-  }
-  void kill(int i) override { servers_->kill(i); }
-  void start(int i, bool wait) override { servers_->start(i, wait); }
-  void pause(int i) override { servers_->pause(i); }
-  void resume(int i) override { servers_->resume(i); }
-  int leader() override { return servers_->leader(); }
-  int leader_after(int old) override { return servers_->leader_after(old); }
-  bool serving(int i) override { return servers_->serving(i); }
-  void wait_synced() override { servers_->wait_synced(); }
-  test::ServerLink link(int a, int b) const override { return servers_->link(a, b); }
-  void isolate(int i) const override { servers_->isolate(i); }
-  void heal_all() const override { servers_->heal_all(); }
-  std::string tails() const override { return servers_->tails(); }
-
- protected:
-  explicit ClusterOf(std::unique_ptr<Servers> servers) : servers_(std::move(servers)) {}
-  std::unique_ptr<Servers> servers_;
-};
 
 // "chaos17" somewhere in an entry's data: client 17. 0: nobody of ours.
 std::uint32_t client_in(const std::string& data);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -69,10 +70,8 @@ std::string hex(std::int64_t number) {
   return text.data();
 }
 
-class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
+class OverEtcd : public Cluster, public EtcdUpkeep {
  public:
-  OverEtcd() : ClusterOf(std::make_unique<test::EtcdCluster>(options())) {}
-
   std::string scheme() const override { return "etcd"; }
   std::string version() const override {
     const auto status = servers_->status(0);
@@ -133,7 +132,11 @@ class OverEtcd : public ClusterOf<test::EtcdCluster>, public EtcdUpkeep {
   }
 
  private:
+  test::ServerCluster& servers() const override { return *servers_; }
   std::string prefix(std::uint32_t lock) const { return root() + "/" + lock_name(lock) + "/"; }
+
+  const std::unique_ptr<test::EtcdCluster> servers_ =
+      std::make_unique<test::EtcdCluster>(options());
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -119,10 +120,8 @@ class ZkGuest : public Guest {
   std::string path_;
 };
 
-class OverZk : public ClusterOf<test::ZkEnsemble> {
+class OverZk : public Cluster {
  public:
-  OverZk() : ClusterOf(std::make_unique<test::ZkEnsemble>(options())) {}
-
   std::string scheme() const override { return "zk"; }
   std::string version() const override { return "zk " + servers_->version(); }
 
@@ -198,6 +197,7 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
   }
 
  private:
+  test::ServerCluster& servers() const override { return *servers_; }
   std::string directory(std::uint32_t lock) const { return root() + "/" + lock_name(lock); }
   Eyes& eyes() {
     if (!eyes_) eyes_ = std::make_unique<Eyes>(servers_->hosts());
@@ -212,6 +212,7 @@ class OverZk : public ClusterOf<test::ZkEnsemble> {
     return head.ends_with("-lock-") || head.ends_with("__lock__");
   }
 
+  const std::unique_ptr<test::ZkEnsemble> servers_ = std::make_unique<test::ZkEnsemble>(options());
   ZkAudit audit_{*servers_};
   std::mutex mutex_;
   std::unique_ptr<Eyes> eyes_;
