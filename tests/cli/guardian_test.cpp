@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sstream>
-
 #include "clock.h"
 #include "guardian.h"
 #include "process_group.h"
@@ -15,26 +13,7 @@
 namespace baton::cli::test {
 namespace {
 
-class GuardianOfRun : public CliTest {
- protected:
-  // Pids that the job printed on one line.
-  static std::vector<pid_t> pids(const std::string& line) {
-    std::vector<pid_t> out;
-    std::istringstream words(line);
-    for (pid_t pid = 0; words >> pid;) out.push_back(pid);
-    return out;
-  }
-
-  // A run whose command says "alive" for each of these that exists in any form when it has the
-  // lock, and "checked" at the end.
-  std::vector<std::string> checker(const std::vector<pid_t>& pids) const {
-    std::string script;
-    for (const pid_t pid : pids) {
-      script += "[ -d /proc/" + std::to_string(pid) + " ] && echo alive; ";
-    }
-    return run_sh("x", script + "echo checked");
-  }
-};
+class GuardianOfRun : public CliTest {};
 
 TEST_F(GuardianOfRun, KilledBatonEndsTheJobBeforeTheLockIsFree) {
   BatonProcess first(run_sh("x", "echo $$; exec sleep 1000"));
@@ -44,8 +23,7 @@ TEST_F(GuardianOfRun, KilledBatonEndsTheJobBeforeTheLockIsFree) {
   ASSERT_TRUE(queue_gets("x", 2));
   first.signal(SIGKILL);
   EXPECT_EQ(first.wait(), -SIGKILL);
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
 }
 
 TEST_F(GuardianOfRun, AJobThatIgnoresTermIsKilledFirst) {
@@ -57,8 +35,7 @@ TEST_F(GuardianOfRun, AJobThatIgnoresTermIsKilledFirst) {
   ASSERT_TRUE(queue_gets("x", 2));
   const auto begin = std::chrono::steady_clock::now();
   first.signal(SIGKILL);
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
 }
 
@@ -77,8 +54,7 @@ TEST_F(GuardianOfRun, BackgroundGrandchildrenAreEndedToo) {
   BatonProcess second(checker(job));
   ASSERT_TRUE(queue_gets("x", 2));
   first.signal(SIGKILL);
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
 }
 
 TEST_F(GuardianOfRun, AStoppedJobIsEndedToo) {
@@ -88,8 +64,7 @@ TEST_F(GuardianOfRun, AStoppedJobIsEndedToo) {
   BatonProcess second(checker(job));
   ASSERT_TRUE(queue_gets("x", 2));
   first.signal(SIGKILL);
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
 }
 
 TEST_F(GuardianOfRun, KilledWhileWaitingLeavesNothingBehind) {
@@ -115,8 +90,7 @@ TEST_F(GuardianOfRun, ItsOwnDeathEndsTheJobAndFreesTheLockAfter) {
   kill(guardian[0], SIGKILL);
   EXPECT_EQ(first.wait(), 76) << first.err();
   EXPECT_NE(first.err().find("guardian"), std::string::npos) << first.err();
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
 }
 
 TEST_F(GuardianOfRun, SignalsDoNotReachIt) {

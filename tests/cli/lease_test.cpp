@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -30,19 +29,19 @@ class Lease : public CliTest {
     return out;
   }
 
-  // Runs the test in a child: run blocks signals and becomes a subreaper.
+  // Runs the job on a store of virtual time in a child process. When the job says that it is up,
+  // fault(store) happens. What run returned.
   template <class F>
-  int in_child(F&& body) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body());
-    int status = 0;
-    const bool ended = eventually([&] { return waitpid(child, &status, WNOHANG) == child; });
-    if (!ended) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      return -1;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  int run_and(const std::string& script, F&& fault) {
+    return in_child([&] {
+      testing::MemoryStore store("cli-lease");
+      int result = -1;
+      std::thread run([&] { result = run_command(args(script)); });
+      if (!eventually([&] { return exists("up"); })) _exit(98);
+      fault(store);
+      run.join();
+      return result;
+    });
   }
 
   bool exists(const std::string& file) const {
@@ -50,16 +49,11 @@ class Lease : public CliTest {
   }
 };
 
+constexpr const char* kEndsOnTerm =
+    "trap 'touch term; exit 0' TERM; touch up; while :; do sleep 0.05; done";
+
 TEST_F(Lease, ACutOffStoreEndsTheJobBeforeTheDeadline) {
-  const int code = in_child([&] {
-    testing::MemoryStore store("cli-lease");
-    int result = -1;
-    std::thread run([&] {
-      result =
-          run_command(args("trap 'touch term; exit 0' TERM; touch up; "
-                           "while :; do sleep 0.05; done"));
-    });
-    if (!eventually([&] { return exists("up"); })) return 98;
+  const int code = run_and(kEndsOnTerm, [&](testing::MemoryStore& store) {
     store.disconnect();
     // Less than the grace of 2.5 s is left, and no word comes.
     for (int step = 0; step < 100 && !exists("term"); ++step) {
@@ -68,27 +62,14 @@ TEST_F(Lease, ACutOffStoreEndsTheJobBeforeTheDeadline) {
     }
     store.reconnect();
     store.advance(std::chrono::milliseconds(5'000));
-    run.join();
-    return result;
   });
   EXPECT_EQ(code, 76);
   EXPECT_TRUE(exists("term"));
 }
 
 TEST_F(Lease, AnEndedSessionEndsTheJob) {
-  const int code = in_child([&] {
-    testing::MemoryStore store("cli-lease");
-    int result = -1;
-    std::thread run([&] {
-      result =
-          run_command(args("trap 'touch term; exit 0' TERM; touch up; "
-                           "while :; do sleep 0.05; done"));
-    });
-    if (!eventually([&] { return exists("up"); })) return 98;
-    store.expire_sessions();
-    run.join();
-    return result;
-  });
+  const int code =
+      run_and(kEndsOnTerm, [](testing::MemoryStore& store) { store.expire_sessions(); });
   EXPECT_EQ(code, 76);
   EXPECT_TRUE(exists("term"));
 }
@@ -96,15 +77,9 @@ TEST_F(Lease, AnEndedSessionEndsTheJob) {
 // The guardian stands still (SIGSTOP, a debugger, swap): baton itself keeps the promise. The lock's
 // time stands still too as soon as TERM was seen, so that CMD is gone before the deadline or never.
 TEST_F(Lease, AStoppedGuardianDoesNotKeepTheJobPastTheDeadline) {
-  const int code = in_child([&] {
-    testing::MemoryStore store("cli-lease");
-    int result = -1;
-    std::thread run([&] {
-      result =
-          run_command(args("trap 'touch term' TERM; echo $$ >pid; touch up; "
-                           "while :; do sleep 0.05; done"));
-    });
-    if (!eventually([&] { return exists("up"); })) _exit(98);
+  constexpr const char* kIgnoresTerm =
+      "trap 'touch term' TERM; echo $$ >pid; touch up; while :; do sleep 0.05; done";
+  const int code = run_and(kIgnoresTerm, [&](testing::MemoryStore& store) {
     pid_t job = 0;
     std::ifstream(directory() + "/pid") >> job;
     const auto guardian = children_of(getpid());
@@ -120,8 +95,6 @@ TEST_F(Lease, AStoppedGuardianDoesNotKeepTheJobPastTheDeadline) {
     if (!eventually([&] { return !is_running(job); }, std::chrono::seconds(10))) _exit(94);
     store.reconnect();
     store.advance(std::chrono::milliseconds(5'000));
-    run.join();
-    return result;
   });
   EXPECT_EQ(code, 76);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "support/fixture.h"
 
@@ -14,13 +13,6 @@ namespace {
 
 class Orphans : public CliTest {
  protected:
-  static std::vector<pid_t> pids(const std::string& line) {
-    std::vector<pid_t> out;
-    std::istringstream words(line);
-    for (pid_t pid = 0; words >> pid;) out.push_back(pid);
-    return out;
-  }
-
   // Both stand still before either is killed: neither sees the end of the other. The guardian goes
   // first: as an orphan that stands still, it would be continued by the kernel.
   static void kill_both(BatonProcess& run) {
@@ -78,12 +70,10 @@ TEST_F(Orphans, ThatLeftTheGroupKeepNoLockWhenTheGuardianHasEndedTheRest) {
   ASSERT_EQ(job.size(), 1U);
   pid_t service = 0;
   ASSERT_TRUE(eventually([&] { return static_cast<bool>(std::ifstream(file) >> service); }));
-  BatonProcess second(
-      run_sh("x", "[ -d /proc/" + std::to_string(job[0]) + " ] && echo alive; echo checked"));
+  BatonProcess second(checker(job));
   ASSERT_TRUE(queue_gets("x", 2));
   first.signal(SIGKILL);
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
   EXPECT_TRUE(is_running(service));
   kill(service, SIGKILL);
 }

@@ -44,21 +44,6 @@ namespace {
 
 class BusyClient : public CliTest {
  protected:
-  // In a child: run blocks signals and becomes a subreaper. -1: it did not end.
-  template <class F>
-  int in_child(F&& body) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body());
-    int status = 0;
-    const bool ended = eventually([&] { return waitpid(child, &status, WNOHANG) == child; });
-    if (!ended) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      return -1;
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
   // Takes the lock, lets the disk become slow, and then runs the rest of `baton run`.
   int run_with_slow_disk(const Args& args) const {
     const SignalState start = SignalState::save();

@@ -18,11 +18,6 @@ class WithoutMainThread : public CliTest {
   std::vector<std::string> run_job(const std::string& grace) const {
     return on_store({"run", "x", "--grace", grace, "--", BATON_THREADED_JOB_PATH});
   }
-
-  // Says "alive" if that process exists in any form when it has the lock.
-  std::vector<std::string> checker(const std::string& pid) const {
-    return run_sh("x", "[ -d /proc/" + pid + " ] && echo alive; echo checked");
-  }
 };
 
 TEST_F(WithoutMainThread, AJobHasItsGraceAfterTheLossOfTheLock) {
@@ -41,7 +36,7 @@ TEST_F(WithoutMainThread, AJobKeepsTheLockOfAKilledBatonUntilItEnds) {
   BatonProcess first(run_job("60s"), with_input());
   const std::string job = first.line();
   ASSERT_NE(job, "") << first.err();
-  BatonProcess second(checker(job));
+  BatonProcess second(checker(pids(job)));
   ASSERT_TRUE(queue_gets("x", 2));
   first.signal(SIGKILL);
   ASSERT_EQ(first.line(), "got TERM");
@@ -49,20 +44,18 @@ TEST_F(WithoutMainThread, AJobKeepsTheLockOfAKilledBatonUntilItEnds) {
   EXPECT_FALSE(eventually([&] { return second.has_ended(); }, kLook)) << second.err();
   first.close_input();
   EXPECT_EQ(first.line(), "cleaned up");
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
 }
 
 TEST_F(WithoutMainThread, AJobThatIgnoresTermIsKilledBeforeTheLockIsFree) {
   BatonProcess first(run_job("300ms"), with_input());
   const std::string job = first.line();
   ASSERT_NE(job, "") << first.err();
-  BatonProcess second(checker(job));
+  BatonProcess second(checker(pids(job)));
   ASSERT_TRUE(queue_gets("x", 2));
   const auto begin = std::chrono::steady_clock::now();
   first.signal(SIGKILL);
-  EXPECT_EQ(second.wait(), 0) << second.err();
-  EXPECT_EQ(second.out(), "checked\n");
+  expect_checked(second);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
 }
 

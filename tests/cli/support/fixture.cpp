@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 
 namespace baton::cli::test {
@@ -40,6 +41,26 @@ nlohmann::json CliTest::show(const std::string& lock) const {
 
 bool CliTest::queue_gets(const std::string& lock, std::size_t entries) const {
   return eventually([&] { return show(lock)["entries"].size() == entries; });
+}
+
+std::vector<pid_t> CliTest::pids(const std::string& line) {
+  std::vector<pid_t> out;
+  std::istringstream words(line);
+  for (pid_t pid = 0; words >> pid;) out.push_back(pid);
+  return out;
+}
+
+std::vector<std::string> CliTest::checker(const std::vector<pid_t>& pids) const {
+  std::string script;
+  for (const pid_t pid : pids) {
+    script += "[ -d /proc/" + std::to_string(pid) + " ] && echo alive; ";
+  }
+  return run_sh("x", script + "echo checked");
+}
+
+void CliTest::expect_checked(BatonProcess& process) {
+  EXPECT_EQ(process.wait(), 0) << process.err();
+  EXPECT_EQ(process.out(), "checked\n");
 }
 
 }  // namespace baton::cli::test
