@@ -1,7 +1,6 @@
 // Answers that come when they are not expected any more, and leases that have no keys.
-#include "etcd/watches.h"
-#include "fake_etcd_client.h"
 #include "fake_etcd_leases.h"
+#include "fake_etcd_watches.h"
 
 #include <gtest/gtest.h>
 
@@ -102,24 +101,7 @@ TEST_F(EtcdKeepaliveAnswersTest, LeasesWithoutKeysCountWhereThereAreNoOthers) {
 
 // ---- watches
 
-class EtcdWatchLifeTest : public ::testing::Test, protected LinkListener {
- protected:
-  EtcdWatchLifeTest() {
-    LinkListener& listener = *this;
-    link = std::make_unique<Link>(fake_link_parts(loop, wire, cluster_state), listener);
-    watches = std::make_unique<Watches>(loop, *link);
-  }
-  void link_left(std::size_t endpoint) override { watches->leave(endpoint); }
-  void link_back() override {}
-  void link_store_changed(const std::string&) override {}
-
-  ManualLoop loop;
-  FakeEtcd etcd{loop, 3};
-  FakeEtcdWire wire{etcd};
-  ClusterState cluster_state;
-  std::unique_ptr<Link> link;
-  std::unique_ptr<Watches> watches;
-};
+class EtcdWatchLifeTest : public EtcdWatchesFixture {};
 
 // A busy member answers one create after 1.9 s and the next after 3 s. The first watch is not
 // wanted any more by then, but its answer shows that the member is at work.

@@ -1,6 +1,5 @@
 // Watches when their streams break, are refused, or fall silent.
-#include "etcd/watches.h"
-#include "fake_etcd_client.h"
+#include "fake_etcd_watches.h"
 
 #include <gtest/gtest.h>
 
@@ -12,50 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class EtcdStreamsTest : public ::testing::Test, protected LinkListener {
+class EtcdStreamsTest : public EtcdWatchesFixture {
  protected:
-  EtcdStreamsTest() { make(); }
-  void make(const std::string& user = {}) {
-    LinkListener& listener = *this;
-    watches.reset();
-    auto parts = fake_link_parts(loop, wire, cluster_state);
-    parts.user = user;
-    parts.password = "secret";
-    link = std::make_unique<Link>(std::move(parts), listener);
-    watches = std::make_unique<Watches>(loop, *link);
-  }
-  struct Heard {
-    std::vector<WatchNews> news;
-    bool quiet() const { return news.empty(); }
-    bool gone() const { return news.size() == 1 && news[0].gone; }
-  };
-  std::shared_ptr<Heard> watch(const std::string& key, std::int64_t created, std::int64_t known) {
-    auto heard = std::make_shared<Heard>();
-    loop.step([&] {
-      watches->watch({key, created, known},
-                     [heard](const WatchNews& news) { heard->news.push_back(news); });
-    });
-    return heard;
-  }
-  std::shared_ptr<Heard> watch_new(const std::string& key) {
-    const auto created = etcd.put(key);
-    return watch(key, created, created);
-  }
-  void pass(Nanos span = 10ms) { loop.advance(span); }
   static bool is_create(const Message& message) {
     return static_cast<const etcdpb::WatchRequest&>(message).has_create_request();
   }
-
-  void link_left(std::size_t endpoint) override { watches->leave(endpoint); }
-  void link_back() override {}
-  void link_store_changed(const std::string&) override {}
-
-  ManualLoop loop;
-  FakeEtcd etcd{loop, 3};
-  FakeEtcdWire wire{etcd};
-  ClusterState cluster_state;
-  std::unique_ptr<Link> link;
-  std::unique_ptr<Watches> watches;
 };
 
 TEST_F(EtcdStreamsTest, BrokenStreamGoesOnWhereItWasWithoutLoss) {
