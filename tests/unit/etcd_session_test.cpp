@@ -1,5 +1,6 @@
 // Tickets of the etcd store, through the seam.
 #include "fake_etcd_client.h"
+#include "seam_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -31,29 +32,6 @@ TEST_F(EtcdSessionTest, FreeLockIsOneTransaction) {
   EXPECT_EQ(asked->value().token, static_cast<std::uint64_t>(kv.create_revision()));
   EXPECT_EQ(kv.lease(), etcd.leases().at(0));
   EXPECT_TRUE(kv.value().ends_with("the label"));
-}
-
-TEST_F(EtcdSessionTest, OthersStandAheadInTheirOrder) {
-  FakeEtcdClient bob(etcd);
-  const auto first = ann.settled(ann.join(1));
-  const auto second = bob.settled(bob.join(1));
-  const auto third = ann.settled(ann.join(2));
-  EXPECT_TRUE(holder(first, 1));
-  ASSERT_EQ(second->value().view.tickets.size(), 2u);
-  EXPECT_EQ(second->value().view.tickets[0].id, first->value().view.tickets[0].id);
-  EXPECT_EQ(third->value().view.tickets[0].id, second->value().view.tickets[1].id);
-  EXPECT_EQ(third->value().view.omitted_ahead, 1u);
-  EXPECT_LT(second->value().token, third->value().token);
-  EXPECT_TRUE(bob.settled(bob.withdraw(1))->value().found);
-  EXPECT_EQ(ann.settled(ann.look(2))->value().view.omitted_ahead, 0u);
-}
-
-TEST_F(EtcdSessionTest, SecondJoinWithTheSameNonceFindsTheTicket) {
-  const auto first = ann.settled(ann.join(1));
-  const auto again = ann.settled(ann.join(1));
-  EXPECT_TRUE(holder(again, 1));
-  EXPECT_EQ(first->value().token, again->value().token);
-  EXPECT_EQ(ann.keys().size(), 1u);
 }
 
 TEST_F(EtcdSessionTest, LostAnswerOfAJoinIsTheSameTransactionAgain) {
@@ -133,16 +111,6 @@ TEST_F(EtcdSessionTest, PeekSeesDirectEntriesAlone) {
   etcd.put("/app/job/zz");
   EXPECT_TRUE(ann.settled(ann.peek())->value());
   EXPECT_EQ(ann.wire.count(Call::txn), 0u) << "it writes nothing";
-}
-
-TEST_F(EtcdSessionTest, VerifyIsTheStoresWord) {
-  ann.settled(ann.join(1));
-  EXPECT_TRUE(ann.settled(ann.verify(1))->value());
-  ann.settled(ann.join(2));
-  EXPECT_FALSE(ann.settled(ann.verify(2))->value());
-  EXPECT_FALSE(ann.settled(ann.verify(9))->value());
-  etcd.remove(ann.keys()[0]);
-  EXPECT_FALSE(ann.settled(ann.verify(1))->value());
 }
 
 TEST_F(EtcdSessionTest, VerifyWaitsForTheStore) {
@@ -335,6 +303,21 @@ TEST_F(EtcdSessionTest, DestroyedAtAnyMomentWithEverythingUnderWay) {
     bob.pass(3s);
   }
 }
+
+// ---- as at the other cluster
+
+struct EtcdStore {
+  using Client = FakeEtcdClient;
+  Client second_client() { return Client(etcd); }
+  static FakeEtcdWire& wire(Client& client) { return client.wire; }
+  Texts entries() const { return etcd.keys("/app/job/"); }
+  void remove(const std::string& entry) { etcd.remove(entry); }
+
+  ManualLoop loop;
+  FakeEtcd etcd{loop};
+  Client ann{etcd};
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Etcd, SeamCases, EtcdStore);
 
 }  // namespace
 }  // namespace baton::etcd

@@ -59,25 +59,6 @@ TEST_F(EtcdWithdrawTest, KeyThatWasCreatedAnewIsNotOurs) {
   EXPECT_NE(etcd.find(key), nullptr);
 }
 
-TEST_F(EtcdWithdrawTest, OnlyTheNamedOneGoes) {
-  ann.settled(ann.join(1));
-  const auto first = ann.keys();
-  ann.settled(ann.join(2));
-  ann.settled(ann.withdraw(2));
-  EXPECT_EQ(ann.keys(), first);
-}
-
-TEST_F(EtcdWithdrawTest, UnknownOneIsGoneAlready) {
-  EXPECT_TRUE(ann.settled(ann.withdraw(9))->ok());
-  EXPECT_TRUE(ann.wire.log().empty());
-}
-
-TEST_F(EtcdWithdrawTest, ReleaseOfAnEvictedEntryFindsNothing) {
-  ann.settled(ann.join(1));
-  etcd.remove(ann.keys()[0]);
-  EXPECT_FALSE(ann.settled(ann.withdraw(1))->value().found);
-}
-
 TEST_F(EtcdWithdrawTest, NothingFoundAfterALostAnswerToOurRemovalIsOurs) {
   ann.settled(ann.join(1));
   next_removal(lost_answer());

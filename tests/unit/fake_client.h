@@ -30,6 +30,17 @@ struct Asked {
 template <class T>
 using AskedPtr = std::shared_ptr<Asked<T>>;
 
+// It stands alone.
+inline bool holder(const AskedPtr<Standing>& asked, std::uint64_t nonce) {
+  if (!asked->ok()) return false;
+  const auto& view = asked->value().view;
+  return view.tickets.size() == 1 && view.omitted_ahead == 0 &&
+         view.tickets[0].ours == Nonce{nonce};
+}
+inline bool gone(const AskedPtr<Standing>& asked) {
+  return asked->ok() && asked->value().view.tickets.empty();
+}
+
 // S: the session's class.
 template <class S>
 class FakeClient : protected SessionListener {

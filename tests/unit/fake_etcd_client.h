@@ -87,15 +87,4 @@ class FakeEtcdClient final : public FakeClient<Session> {
   const Setup setup_;
 };
 
-// How it stands: alone, or behind this many.
-inline bool holder(const AskedPtr<Standing>& asked, std::uint64_t nonce) {
-  if (!asked->ok()) return false;
-  const auto& view = asked->value().view;
-  return view.tickets.size() == 1 && view.omitted_ahead == 0 &&
-         view.tickets[0].ours == Nonce{nonce};
-}
-inline bool gone(const AskedPtr<Standing>& asked) {
-  return asked->ok() && asked->value().view.tickets.empty();
-}
-
 }  // namespace baton::etcd

@@ -1,5 +1,6 @@
 // Tickets of the ZooKeeper store, with a connection that holds.
 #include "fake_zk_client.h"
+#include "seam_cases.h"
 
 #include <gtest/gtest.h>
 #include <zookeeper/zookeeper.h>
@@ -20,11 +21,7 @@ class ZkSessionTest : public ::testing::Test {
 
   // Alone, and first.
   static void expect_holder(const AskedPtr<Standing>& asked, std::uint64_t nonce) {
-    ASSERT_TRUE(asked->ok());
-    const Standing& standing = asked->value();
-    ASSERT_EQ(standing.view.tickets.size(), 1u);
-    EXPECT_EQ(standing.view.tickets[0].ours, Nonce{nonce});
-    EXPECT_EQ(standing.view.omitted_ahead, 0u);
+    EXPECT_TRUE(holder(asked, nonce));
   }
   static bool says(const Error& error, const std::string& part) {
     return std::string(error.what()).find(part) != std::string::npos;
@@ -50,34 +47,6 @@ TEST_F(ZkSessionTest, EntryCarriesTheLabel) {
   FakeZkClient ann(zk);
   ann.settled(ann.join(1));
   EXPECT_EQ(zk.find(ann.entries().at(0))->data, encode_label("label of AAAAAAAA"));
-}
-
-TEST_F(ZkSessionTest, OthersStandAheadInTheirOrder) {
-  FakeZkClient ann(zk);
-  FakeZkClient bob(zk, {.client_id = "BBBBBBBB"});
-  const auto first = ann.settled(ann.join(1));
-  const auto second = bob.settled(bob.join(1));
-  const auto third = ann.settled(ann.join(2));
-  expect_holder(first, 1);
-  ASSERT_EQ(second->value().view.tickets.size(), 2u);
-  EXPECT_EQ(second->value().view.tickets[0].id, first->value().view.tickets[0].id);
-  EXPECT_FALSE(second->value().view.tickets[0].ours);
-  EXPECT_LT(second->value().view.tickets[0].rank, second->value().view.tickets[1].rank);
-  EXPECT_EQ(third->value().view.tickets[0].id, second->value().view.tickets[1].id);
-  EXPECT_EQ(third->value().view.omitted_ahead, 1u);
-  EXPECT_LT(first->value().token, second->value().token);
-  EXPECT_LT(second->value().token, third->value().token);
-  EXPECT_TRUE(bob.settled(bob.withdraw(1))->value().found);
-  EXPECT_EQ(ann.settled(ann.look(2))->value().view.omitted_ahead, 0u);
-}
-
-TEST_F(ZkSessionTest, SecondJoinWithTheSameNonceFindsTheTicket) {
-  FakeZkClient ann(zk);
-  const auto first = ann.settled(ann.join(1));
-  const auto again = ann.settled(ann.join(1));
-  expect_holder(again, 1);
-  EXPECT_EQ(again->value().token, first->value().token);
-  EXPECT_EQ(ann.entries().size(), 1u);
 }
 
 TEST_F(ZkSessionTest, RootMayBeEmpty) {
@@ -300,15 +269,6 @@ TEST_F(ZkSessionTest, ExhaustedDirectoryNeverGrantsAndTheEntryGoes) {
 
 // ---- looking
 
-TEST_F(ZkSessionTest, EvictedEntryIsMissing) {
-  FakeZkClient ann(zk);
-  ann.settled(ann.join(1));
-  zk.remove(ann.entries().at(0));
-  const auto asked = ann.settled(ann.look(1));
-  ASSERT_TRUE(asked->ok());
-  EXPECT_TRUE(asked->value().view.tickets.empty());
-}
-
 TEST_F(ZkSessionTest, EntryIsMissingWhenTheDirectoryIsGone) {
   FakeZkClient ann(zk);
   ann.settled(ann.join(1));
@@ -316,14 +276,6 @@ TEST_F(ZkSessionTest, EntryIsMissingWhenTheDirectoryIsGone) {
   const auto asked = ann.settled(ann.look(1));
   ASSERT_TRUE(asked->ok());
   EXPECT_TRUE(asked->value().view.tickets.empty());
-}
-
-TEST_F(ZkSessionTest, LookForAnUnknownNonceIsMissing) {
-  FakeZkClient ann(zk);
-  const auto asked = ann.look(9);
-  ASSERT_TRUE(asked->ok());
-  EXPECT_TRUE(asked->value().view.tickets.empty());
-  EXPECT_TRUE(ann.wire().take_log().empty());
 }
 
 TEST_F(ZkSessionTest, PeekReadsBehindASync) {
@@ -351,16 +303,20 @@ TEST_F(ZkSessionTest, VerifyIsProvenByAWrite) {
   EXPECT_TRUE(ann.settled(ann.verify(1))->value()) << "refused by everybody: decided all the same";
 }
 
-TEST_F(ZkSessionTest, VerifyIsFalseForWhoeverIsNotFirst) {
-  FakeZkClient ann(zk);
-  ann.settled(ann.join(1));
-  ann.settled(ann.join(2));
-  EXPECT_FALSE(ann.settled(ann.verify(2))->value());
-  EXPECT_FALSE(ann.settled(ann.verify(9))->value()) << "unknown";
-  zk.remove("/app/job/" + ann.id(1) + "-lock-0000000000");
-  EXPECT_FALSE(ann.settled(ann.verify(1))->value()) << "evicted";
-  EXPECT_TRUE(ann.settled(ann.verify(2))->value());
-}
+// ---- as at the other cluster
+
+struct ZkStore {
+  using Client = FakeZkClient;
+  Client second_client() { return Client(zk, {.client_id = "BBBBBBBB"}); }
+  static FakeWire& wire(Client& client) { return client.wire(); }
+  Texts entries() const { return zk.children("/app/job"); }
+  void remove(const std::string& entry) { zk.remove("/app/job/" + entry); }
+
+  ManualLoop loop;
+  FakeZk zk{loop};
+  Client ann{zk};
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Zk, SeamCases, ZkStore);
 
 }  // namespace
 }  // namespace baton::zk

@@ -37,25 +37,6 @@ TEST_F(ZkWithdrawTest, ReleaseIsOneRemoval) {
   EXPECT_TRUE(ann.entries().empty());
 }
 
-TEST_F(ZkWithdrawTest, OnlyTheNamedOneGoes) {
-  ann.settled(ann.join(1));
-  ann.settled(ann.join(2));
-  ann.settled(ann.withdraw(1));
-  EXPECT_EQ(ann.entries(), Texts{"/app/job/" + ann.id(2) + "-lock-0000000001"});
-}
-
-TEST_F(ZkWithdrawTest, UnknownOneIsGoneAlready) {
-  const auto gone = ann.withdraw(9);
-  EXPECT_TRUE(gone->ok());
-  EXPECT_TRUE(ann.wire().take_log().empty());
-}
-
-TEST_F(ZkWithdrawTest, ReleaseOfAnEvictedEntryFindsNothing) {
-  ann.settled(ann.join(1));
-  zk.remove(ann.entries().at(0));
-  EXPECT_FALSE(ann.settled(ann.withdraw(1))->value().found);
-}
-
 TEST_F(ZkWithdrawTest, NoNodeAfterALostAnswerToOurRemovalIsOurs) {
   ann.settled(ann.join(1));
   const auto first = ann.withdraw(1);
