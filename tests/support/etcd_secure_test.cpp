@@ -148,13 +148,6 @@ TEST_F(EtcdSecure, UsersMayDoWhatTheirRoleAllows) {
   EXPECT_EQ(etcd.etcdctl({"get", "mine/a"}).code, 0);
 }
 
-TEST_F(EtcdSecure, AStoreThatIsNotOursCanBeAskedToo) {
-  EtcdCluster etcd;
-  EtcdStore store(etcd.hosts());
-  store.put("a", "1");
-  EXPECT_EQ(etcd.key("a").value().value, "1");
-}
-
 TEST_F(EtcdSecure, CompactionForgetsOldRevisions) {
   EtcdCluster etcd;
   const auto first = etcd.put("a", std::string(100'000, 'x'));

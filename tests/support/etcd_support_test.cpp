@@ -41,20 +41,6 @@ TEST(EtcdEnvironment, NamesServersThatRunAlready) {
   ::setenv("BATON_TEST_ETCD", before.c_str(), 1);
 }
 
-TEST_F(EtcdSupport, ASingleServerStartsAndAnswers) {
-  EtcdCluster etcd;
-  say_start_time(etcd);
-  EXPECT_EQ(etcd.hosts(), "127.0.0.1:" + std::to_string(etcd.client_port(0)));
-  EXPECT_EQ(etcd.leader(), 0);
-  EXPECT_TRUE(etcd.serving(0));
-  const auto status = etcd.status(0);
-  ASSERT_TRUE(status);
-  EXPECT_TRUE(status->leads());
-  EXPECT_NE(status->cluster, 0U);
-  EXPECT_TRUE(status->version.starts_with("3.")) << status->version;
-  EXPECT_EQ(status->revision, 1);
-}
-
 TEST_F(EtcdSupport, ABadFlagFailsAtOnceWithTheLog) {
   EtcdOptions options;
   options.flags = {"--heartbeat-interval=never"};
@@ -164,6 +150,9 @@ TEST_F(EtcdSupport, CountsCallsByMethod) {
 
 TEST_F(EtcdSupport, AKilledServerIsGoneAndComesBackWithItsData) {
   EtcdCluster etcd;
+  EXPECT_EQ(etcd.hosts(), "127.0.0.1:" + std::to_string(etcd.client_port(0)));
+  EXPECT_EQ(etcd.leader(), 0);
+  EXPECT_TRUE(etcd.status(0).value().version.starts_with("3."));
   etcd.put("a", "1");
   const auto lease = etcd.grant(60s);
   etcd.kill(0);
@@ -177,22 +166,13 @@ TEST_F(EtcdSupport, AKilledServerIsGoneAndComesBackWithItsData) {
   EXPECT_EQ(etcd.leases(), std::set{lease});
 }
 
-TEST_F(EtcdSupport, APausedServerIsSilentUntilResumed) {
-  EtcdCluster etcd;
-  const auto pid = etcd.pid(0);
-  etcd.pause(0);
-  EXPECT_TRUE(etcd.running(0));
-  EXPECT_FALSE(etcd.status(0));
-  etcd.resume(0);
-  etcd.wait_serving(0);
-  EXPECT_EQ(etcd.pid(0), pid);
-}
-
 TEST_F(EtcdSupport, ThreeServersAgree) {
   EtcdCluster etcd(three());
   say_start_time(etcd);
   const int leader = etcd.leader();
   EXPECT_NE(etcd.a_follower(), leader);
+  EXPECT_NE(etcd.status(0).value().cluster, 0U);
+  EXPECT_EQ(etcd.status(0).value().revision, 1);
   const auto empty = etcd.hash(0);
   etcd.put("a", "1");
   etcd.wait_synced();
@@ -223,11 +203,15 @@ TEST_F(EtcdSupport, AKilledLeaderIsReplaced) {
 TEST_F(EtcdSupport, APausedLeaderIsReplacedAndLaterFollows) {
   EtcdCluster etcd(three());
   const int old = etcd.leader();
+  const auto pid = etcd.pid(old);
   etcd.pause(old);
+  EXPECT_TRUE(etcd.running(old));
+  EXPECT_FALSE(etcd.status(old));
   const int next = etcd.leader_after(old);
   etcd.put("a", "1");
   etcd.resume(old);
   etcd.wait_synced();
+  EXPECT_EQ(etcd.pid(old), pid);
   EXPECT_EQ(etcd.leader(), next);
 }
 

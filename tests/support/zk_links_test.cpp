@@ -104,27 +104,6 @@ TEST_F(ZkLinksTest, AFollowerThatTheLeaderCannotHearServesOnForAWhile) {
   EXPECT_TRUE(eventually("client back", [&] { return client.exists("/n") == ZOK; }));
 }
 
-TEST_F(ZkLinksTest, AFollowerCutOffBothWaysServesOldNewsUntilItGivesUp) {
-  ZkEnsemble zk(linked());
-  const int leader = zk.leader();
-  const int follower = zk.a_follower();
-  ZkTestClient at_follower(zk.host(follower), 8s);
-  ZkTestClient at_leader(zk.host(leader), 8s);
-  ASSERT_EQ(at_follower.create("/before"), ZOK);
-  const Stopwatch watch;
-  zk.isolate(follower);
-  ASSERT_EQ(at_leader.create("/after"), ZOK);
-  EXPECT_EQ(at_follower.exists("/before"), ZOK);
-  EXPECT_EQ(at_follower.exists("/after"), ZNONODE);
-  EXPECT_TRUE(eventually("follower gives up", [&] { return !zk.serving(follower); }));
-  report("the follower stopped serving", watch.elapsed());
-  EXPECT_GE(watch.elapsed(), 1s);
-  zk.heal_all();
-  zk.wait_synced();
-  report("all in step", watch.elapsed());
-  EXPECT_TRUE(eventually("news", [&] { return at_follower.exists("/after") == ZOK; }));
-}
-
 TEST_F(ZkLinksTest, AnIsolatedLeaderIsReplacedAndLaterFollows) {
   ZkEnsemble zk(linked());
   const int old = zk.leader();
@@ -157,19 +136,6 @@ TEST_F(ZkLinksTest, AShortStallChangesNothing) {
   link.resume(follower);
   EXPECT_EQ(client.exists("/n"), ZOK);
   EXPECT_EQ(client.disconnects(), 0);
-  EXPECT_EQ(zk.leader(), leader);
-}
-
-TEST_F(ZkLinksTest, ResetConnectionsAreMadeAgain) {
-  ZkEnsemble zk(linked());
-  const int leader = zk.leader();
-  const int follower = zk.a_follower();
-  const auto link = zk.link(leader, follower);
-  link.reset();
-  EXPECT_TRUE(eventually("follower notices",
-                         [&] { return zk.number(leader, "zk_synced_followers") == 1; }));
-  EXPECT_TRUE(
-      eventually("follower back", [&] { return zk.number(leader, "zk_synced_followers") == 2; }));
   EXPECT_EQ(zk.leader(), leader);
 }
 

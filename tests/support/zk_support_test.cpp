@@ -1,33 +1,26 @@
 // The servers for tests do what their header says.
 #include "support/zk_server.h"
 
+#include "support/child.h"
 #include "support/eventually.h"
 #include "support/proxy.h"
+#include "support/scoped_variable.h"
 #include "support/zk_test_client.h"
 
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
-
-extern char** environ;
 
 namespace baton::test {
 namespace {
@@ -40,93 +33,12 @@ ZkOptions quick(int servers, bool peer_proxies = false) {
   return options;
 }
 
-void say_start_time(const ZkEnsemble& zk) {
-  std::cout << "[          ] " << zk.size() << " server(s) ready after " << zk.start_time().count()
-            << " ms" << std::endl;
-}
-
-// Another process of this test program.
-class OtherTest {
- public:
-  OtherTest(std::vector<std::string> words, std::string variable) {
-    std::vector<char*> argv;
-    argv.reserve(words.size() + 1);
-    for (auto& each : words) argv.push_back(each.data());
-    argv.push_back(nullptr);
-    std::vector<char*> variables{variable.data()};
-    for (char** each = environ; *each != nullptr; ++each) {
-      if (!std::string_view(*each).starts_with("TMPDIR=")) variables.push_back(*each);
-    }
-    variables.push_back(nullptr);
-    std::array<int, 2> ends{};
-    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    EXPECT_EQ(::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), variables.data()), 0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    out_ = ::fdopen(ends[0], "r");
-  }
-  ~OtherTest() {
-    kill();
-    std::fclose(out_);
-  }
-  OtherTest(const OtherTest&) = delete;
-  OtherTest& operator=(const OtherTest&) = delete;
-
-  // Bounded by the life of that process.
-  std::string line_with(const std::string& prefix) const {
-    std::array<char, 512> line{};
-    while (std::fgets(line.data(), line.size(), out_) != nullptr) {
-      if (std::string_view(line.data()).starts_with(prefix)) return line.data();
-    }
-    return {};
-  }
-  void kill() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    pid_ = -1;
-  }
-
- private:
-  pid_t pid_ = -1;
-  std::FILE* out_ = nullptr;
-};
-
 class ZkSupport : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!zk_installed()) GTEST_SKIP() << "no ZooKeeper on this machine";
   }
 };
-
-TEST_F(ZkSupport, ASingleServerStartsAndAnswers) {
-  ZkEnsemble zk;
-  say_start_time(zk);
-  EXPECT_EQ(zk.hosts(), "127.0.0.1:" + std::to_string(zk.client_port(0)));
-  EXPECT_EQ(zk.four_letter(0, "ruok"), "imok");
-  EXPECT_EQ(zk.leader(), 0);
-  EXPECT_EQ(zk.mntr(0)["zk_server_state"], "standalone");
-  const auto before = zk.packets_received(0);
-  EXPECT_GT(before, 0);
-  EXPECT_GT(zk.packets_received(0), before);
-}
-
-TEST_F(ZkSupport, ABadConfigurationFailsAtOnceWithTheLog) {
-  ZkOptions options;
-  options.config = {"tickTime=never"};
-  const Stopwatch watch;
-  try {
-    const ZkEnsemble zk(options);
-    FAIL() << "started";
-  } catch (const std::runtime_error& e) {
-    EXPECT_NE(std::string(e.what()).find("\"never\""), std::string::npos) << e.what();
-  }
-  EXPECT_LT(watch.elapsed(), 10s);
-}
 
 TEST_F(ZkSupport, APortThatIsTakenIsSaid) {
   const ZkEnsemble first;
@@ -142,6 +54,13 @@ TEST_F(ZkSupport, APortThatIsTakenIsSaid) {
 
 TEST_F(ZkSupport, SessionsNodesAndWatchesCanBeSeenFromOutside) {
   ZkEnsemble zk(quick(1));
+  EXPECT_EQ(zk.hosts(), "127.0.0.1:" + std::to_string(zk.client_port(0)));
+  EXPECT_EQ(zk.leader(), 0);
+  EXPECT_EQ(zk.four_letter(0, "ruok"), "imok");
+  EXPECT_EQ(zk.mntr(0)["zk_server_state"], "standalone");
+  const auto before = zk.packets_received(0);
+  EXPECT_GT(before, 0);
+  EXPECT_GT(zk.packets_received(0), before);
   ZkTestClient client(zk.hosts());
   ASSERT_EQ(client.create("/e", "", ZOO_EPHEMERAL), ZOK);
   std::string data;
@@ -152,6 +71,12 @@ TEST_F(ZkSupport, SessionsNodesAndWatchesCanBeSeenFromOutside) {
   EXPECT_EQ(zk.watches(0),
             (std::map<std::string, std::set<std::int64_t>>{{"/e", {client.session()}}}));
   EXPECT_EQ(zk.watch_count(0), 1);
+  zk.pause(0);
+  const Stopwatch watch;
+  EXPECT_EQ(zk.four_letter(0, "ruok"), "");
+  EXPECT_LT(watch.elapsed(), 5s);
+  zk.resume(0);
+  zk.wait_serving(0);
 }
 
 TEST_F(ZkSupport, ASessionRunsOutWhileItsClientIsKeptAway) {
@@ -188,51 +113,6 @@ TEST_P(ZkSupportOfSize, ASessionCanBeEndedAtOnce) {
   }
 }
 
-TEST_F(ZkSupport, AKilledLeaderIsReplaced) {
-  ZkEnsemble zk(quick(3));
-  say_start_time(zk);
-  const int old = zk.leader();
-  EXPECT_EQ(zk.number(old, "zk_synced_followers"), 2);
-  const Stopwatch watch;
-  zk.kill(old);
-  EXPECT_FALSE(zk.running(old));
-  EXPECT_EQ(zk.four_letter(old, "ruok"), "");
-  const int next = zk.leader();
-  EXPECT_NE(next, old);
-  std::cout << "[          ] next leader after " << watch.elapsed().count() << " ms\n";
-  zk.start(old);
-  EXPECT_EQ(zk.leader(), next);
-  EXPECT_EQ(zk.mntr(old)["zk_server_state"], "follower");
-}
-
-TEST_F(ZkSupport, APausedServerIsSilentAndComesBack) {
-  ZkEnsemble zk(quick(3));
-  const int old = zk.leader();
-  zk.pause(old);
-  EXPECT_TRUE(zk.running(old));
-  const Stopwatch watch;
-  EXPECT_EQ(zk.four_letter(old, "ruok"), "");
-  EXPECT_LT(watch.elapsed(), 5s);
-  const int next = zk.leader();
-  EXPECT_NE(next, old);
-  std::cout << "[          ] next leader after " << watch.elapsed().count() << " ms\n";
-  zk.resume(old);
-  EXPECT_TRUE(eventually("old leader follows",
-                         [&] { return zk.mntr(old)["zk_server_state"] == "follower"; }));
-  EXPECT_EQ(zk.leader(), next);
-}
-
-TEST_F(ZkSupport, RestartKeepsWhatWasWritten) {
-  ZkEnsemble zk(quick(1));
-  ASSERT_EQ(ZkTestClient(zk.hosts()).create("/kept", "written"), ZOK);
-  const Stopwatch watch;
-  zk.restart(0);
-  std::cout << "[          ] restarted in " << watch.elapsed().count() << " ms\n";
-  std::string data;
-  EXPECT_EQ(ZkTestClient(zk.hosts()).get("/kept", data), ZOK);
-  EXPECT_EQ(data, "written");
-}
-
 TEST_F(ZkSupport, AServerThatIsRebuiltHasWhatTheOthersHaveAndNothingOfItsOwn) {
   ZkEnsemble zk(quick(3));
   ZkTestClient client(zk.hosts(), 10s);
@@ -257,6 +137,8 @@ TEST_F(ZkSupport, ServersAreNotRebuiltWhileOneIsDown) {
   const int down = zk.a_follower();
   const int leader = zk.leader();
   zk.kill(down);
+  EXPECT_FALSE(zk.running(down));
+  EXPECT_EQ(zk.four_letter(down, "ruok"), "");
   EXPECT_THROW(zk.rebuild(leader), std::runtime_error);
   EXPECT_TRUE(zk.running(leader));
 }
@@ -283,23 +165,6 @@ TEST_F(ZkSupport, TheProxyLosesARequestOrOnlyItsAnswer) {
   EXPECT_EQ(witness.exists("/answered"), ZOK);
 }
 
-TEST_F(ZkSupport, TheProxyHoldsARequestBack) {
-  ZkEnsemble zk(quick(1));
-  Proxy proxy(zk.client_port(0));
-  ZkTestClient witness(zk.hosts());
-  ZkTestClient client(proxy.host(), 10s);
-  const auto before = proxy.bytes(Direction::kToServer);
-  proxy.stall(Direction::kToServer);
-  ASSERT_EQ(client.create_later("/late"), ZOK);
-  ASSERT_TRUE(
-      eventually("request held", [&] { return proxy.bytes(Direction::kToServer) > before; }));
-  EXPECT_EQ(witness.exists("/late"), ZNONODE);
-  EXPECT_TRUE(client.connected());
-  proxy.resume(Direction::kToServer);
-  EXPECT_TRUE(eventually("created", [&] { return witness.exists("/late") == ZOK; }));
-  EXPECT_EQ(client.disconnects(), 0);
-}
-
 // Its own process is killed by the test below. Says its servers' process numbers.
 TEST_F(ZkSupport, DISABLED_Victim) {
   std::unique_ptr<ZkEnsemble> zk;
@@ -313,11 +178,12 @@ TEST_F(ZkSupport, DISABLED_Victim) {
 
 TEST_F(ZkSupport, NoServerOutlivesAKilledTest) {
   const TempDir dir;  // the victim cannot remove what it leaves
-  const std::string temporary = "TMPDIR=" + dir.path();
-  OtherTest victim({"/proc/self/exe", "--gtest_also_run_disabled_tests",
-                    "--gtest_filter=ZkSupport.DISABLED_Victim"},
-                   temporary);
-  std::istringstream words(victim.line_with("servers "));
+  const ScopedVariable temporary("TMPDIR", dir.path());
+  Child victim("/proc/self/exe",
+               {"--gtest_also_run_disabled_tests", "--gtest_filter=ZkSupport.DISABLED_Victim"});
+  const auto line = victim.line_with("servers ", 2 * kLong);
+  ASSERT_TRUE(line);
+  std::istringstream words(*line);
   std::string word;
   words >> word;
   std::vector<int> servers;
@@ -326,7 +192,7 @@ TEST_F(ZkSupport, NoServerOutlivesAKilledTest) {
     ASSERT_GE(servers.back(), 0);
   }
   ASSERT_EQ(servers.size(), 3U);
-  victim.kill();
+  victim.kill_hard();
   const Stopwatch watch;
   for (const int server : servers) {
     pollfd ended{server, POLLIN, 0};
