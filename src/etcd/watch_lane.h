@@ -107,6 +107,7 @@ class Watches::Lane final : public StreamListener {
     }
     if (watch.covered != 0) create.set_start_revision(watch.covered + 1);
     stream_->send(request);
+    watch.on(WatchStep::create_sent);
     watch.looking = 0;  // ignore the result of an earlier look
     pending_.insert(watch.id);
     if (timer_ == TimerId::none) refresh_timer();

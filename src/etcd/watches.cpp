@@ -20,6 +20,13 @@ Watches::~Watches() {
   for (const auto& [id, watch] : watches_) loop_.cancel(watch->timer);
 }
 
+void Watches::Watch::on(WatchStep step) noexcept {
+  const auto next = next_state(state_, step);
+  if (!next) return;
+  state_ = *next;
+  continuity_ = next_continuity(continuity_, step);
+}
+
 Watches::WatchPtr Watches::find(std::int64_t id) const {
   const auto found = watches_.find(id);
   return found == watches_.end() ? nullptr : found->second;
@@ -30,12 +37,14 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
   const WatchId id{number};
   const auto known = by_key_.find(want.key);
   if (known != by_key_.end() && known->second->want.created == want.created) {
-    // Callers with the same key share one watch. If the watch is still delayed and the new caller
+    // Callers with the same key share one watch. If the watch waits for a timer and the new caller
     // wants no delay, start it now.
     const auto watch = known->second;
     watch->handlers.emplace_back(id, std::move(handler));
     by_id_.emplace(number, watch);
-    if (watch->timer != TimerId::none && want.delay == Nanos{}) {
+    const bool waits =
+        watch->state() == WatchState::delayed || watch->state() == WatchState::refused;
+    if (waits && want.delay == Nanos{}) {
       loop_.cancel(std::exchange(watch->timer, TimerId::none));
       watch->want.from_known = want.from_known;
       watch->want.known = std::max(watch->want.known, want.known);
@@ -46,7 +55,7 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
   if (known != by_key_.end()) {
     // The same key with another create revision: the old key is gone.
     loop_.defer([this, alive = alive_, old = known->second] {
-      if (*alive && watches_.contains(old->id)) fire(old, {true, false, 0, 0});
+      if (*alive && old->state() != WatchState::over) fire(old, {true, false, 0, 0});
     });
   }
   auto watch = std::make_shared<Watch>();
@@ -80,6 +89,11 @@ WatchId Watches::watch_puts(const std::string& key, std::int64_t after, PutHandl
 }
 
 void Watches::begin(const WatchPtr& watch) {
+  watch->on(WatchStep::begin);
+  join_lane(watch);
+}
+
+void Watches::join_lane(const WatchPtr& watch) {
   if (watch->want.from_known) watch->covered = watch->want.known;
   for (const auto& lane : lanes_) {
     if (lane->size() < kPerStream) {
@@ -94,6 +108,7 @@ void Watches::begin(const WatchPtr& watch) {
 // The server refused or cancelled this watch. After a pause its callers look for themselves; a
 // watch for puts is started again.
 void Watches::pause(const WatchPtr& watch) {
+  watch->on(WatchStep::refused_by_server);
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watch->covered = 0;
   watch->timer = loop_.at(loop_.now() + kRefusedPause, [this, watch] {
@@ -108,12 +123,13 @@ void Watches::pause(const WatchPtr& watch) {
 
 // Uses a new watch id, because the server still knows the old one.
 void Watches::begin_anew(const WatchPtr& watch) {
+  watch->on(WatchStep::begin_anew);
   if (watch->lane != nullptr) std::exchange(watch->lane, nullptr)->remove(*watch);
   watches_.erase(watch->id);
   watch->id = next_++;
   watch->covered = 0;
   watches_.emplace(watch->id, watch);
-  begin(watch);
+  join_lane(watch);
 }
 
 void Watches::unwatch(WatchId id) {
@@ -127,6 +143,7 @@ void Watches::unwatch(WatchId id) {
 }
 
 void Watches::forget(const WatchPtr& watch) {
+  watch->on(WatchStep::finished);
   loop_.cancel(std::exchange(watch->timer, TimerId::none));
   watches_.erase(watch->id);
   if (const auto mine = by_key_.find(watch->want.key);
@@ -140,21 +157,19 @@ void Watches::forget(const WatchPtr& watch) {
 // ---- events
 
 void Watches::created(const WatchPtr& watch, std::int64_t revision) {
-  const bool again = std::exchange(watch->begun, true);
   if (watch->covered != 0) {
-    watch->resumed |= again;  // it continues right after the last known revision
-    return;
-  }
-  if (watch->on_put) {
+    watch->on(WatchStep::accepted_at_known);
+  } else if (watch->on_put) {
+    watch->on(WatchStep::accepted);
     watch->covered = revision;
-    return;
-  }
-  if (revision <= watch->want.known) {
+  } else if (revision <= watch->want.known) {
+    watch->on(WatchStep::accepted);
     watch->covered = watch->want.known;  // nothing has changed since
-    return;
+  } else {
+    watch->on(WatchStep::accepted_unchecked);
+    watch->looking = revision;
+    look(watch, revision, true);
   }
-  watch->looking = revision;
-  look(watch, revision, true);
 }
 
 // Checks whether the key was deleted before the watch started. First asks the watch's own member at
@@ -174,7 +189,7 @@ void Watches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, how,
       [this, alive = alive_, watch, revision, pinned](Reply<etcdpb::RangeResponse>& reply) {
-        if (!*alive || !watches_.contains(watch->id) || watch->looking != revision) return;
+        if (!*alive || watch->state() == WatchState::over || watch->looking != revision) return;
         if (!reply.ok() && pinned) {
           look(watch, revision, false);
           return;
@@ -182,6 +197,7 @@ void Watches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
         const bool there = reply.ok() && reply.body.kvs_size() == 1 &&
                            reply.body.kvs(0).create_revision() == watch->want.created;
         if (there) {
+          watch->on(WatchStep::key_found);
           watch->covered = revision;
         } else {
           fire(watch, {reply.ok(), pinned, revision, reply.endpoint});
@@ -200,7 +216,8 @@ void Watches::event(const WatchPtr& watch, const etcdpb::Event& event) {
   if (event.type() != etcdpb::Event::DELETE || revision <= watch->want.created) return;
   // After a stream broke, the new stream may go to another member: then the event is not pinned,
   // and the caller asks the cluster.
-  fire(watch, {true, !watch->resumed, revision, watch->lane->endpoint()});
+  const bool pinned = watch->continuity() != Continuity::resumed;
+  fire(watch, {true, pinned, revision, watch->lane->endpoint()});
 }
 
 void Watches::deleted(const std::string& key, std::int64_t created, std::int64_t revision,

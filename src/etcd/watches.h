@@ -5,6 +5,7 @@
 #include "common/base/loop.h"
 #include "common/seam/session.h"
 #include "etcd/link.h"
+#include "etcd/watch_state.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -70,20 +71,28 @@ class Watches {
  private:
   class Lane;
   struct Watch {
+    WatchState state() const noexcept { return state_; }
+    Continuity continuity() const noexcept { return continuity_; }
+    // An event that cannot happen changes nothing.
+    void on(WatchStep step) noexcept;
+
     std::int64_t id = 0;  // the watch id in etcd's protocol
     Want want;
     PutHandler on_put;
     std::vector<std::pair<WatchId, WatchNewsHandler>> handlers;
-    Lane* lane = nullptr;
-    TimerId timer = TimerId::none;  // set while the start is delayed
+    Lane* lane = nullptr;           // while starting, checking or live
+    TimerId timer = TimerId::none;  // while delayed or refused
     std::int64_t covered = 0;       // events after this revision are delivered; 0: none are
-    bool begun = false;
-    std::int64_t looking = 0;  // the look under way is for a watch that started here
-    bool resumed = false;
+    std::int64_t looking = 0;       // the look under way is for a watch that started here
+
+   private:
+    WatchState state_ = WatchState::delayed;
+    Continuity continuity_ = Continuity::never_accepted;
   };
   using WatchPtr = std::shared_ptr<Watch>;
 
   void begin(const WatchPtr& watch);
+  void join_lane(const WatchPtr& watch);
   void created(const WatchPtr& watch, std::int64_t revision);
   void look(const WatchPtr& watch, std::int64_t revision, bool pinned);
   void event(const WatchPtr& watch, const etcdpb::Event& event);
