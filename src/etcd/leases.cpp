@@ -36,9 +36,9 @@ void Leases::reserve_slot(Answer<std::int64_t> answer) {
   std::size_t active = 0;
   const std::pair<const std::int64_t, Lease>* emptiest = nullptr;
   for (const auto& lease : leases_) {
-    if (lease.second.retired) continue;
+    if (!is_for_new_keys(lease.second.state())) continue;
     ++active;
-    if (lease.second.stale) continue;
+    if (lease.second.state() == LeaseState::stale) continue;
     if (emptiest == nullptr || lease.second.keys < emptiest->second.keys) emptiest = &lease;
   }
   if (emptiest != nullptr && (emptiest->second.keys < kMostKeys || active >= kMostLeases)) {
@@ -47,7 +47,7 @@ void Leases::reserve_slot(Answer<std::int64_t> answer) {
   }
   waiting_.push_back(std::move(answer));
   const bool soon = std::any_of(leases_.begin(), leases_.end(), [](const auto& lease) {
-    return lease.second.stale && !lease.second.retired;
+    return lease.second.state() == LeaseState::stale;
   });
   if (!soon) grant();
 }
@@ -63,10 +63,10 @@ void Leases::renew_unused() {
     const auto found = leases_.find(id);
     if (found == leases_.end()) continue;
     Lease& lease = found->second;
-    if (lease.keys != 0 || lease.retired || lease.stale) continue;
+    if (lease.keys != 0 || lease.state() != LeaseState::active) continue;
     if (lease.deadline - loop_.now() >= Nanos(lease.ttl) / 2) continue;
-    lease.stale = true;
-    if (!lease.waiting) renew(id);
+    lease.on(LeaseEvent::aged);
+    if (!lease.unanswered_since) renew(id);
   }
 }
 
@@ -105,7 +105,8 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
   Lease lease;
   lease.ttl = std::min<seconds>(seconds(reply.body.ttl()), std::chrono::hours(24 * 366));
   lease.deadline = lease_deadline(reply.sent, lease.ttl);
-  lease.stale = lease.deadline - loop_.now() < Nanos(lease.ttl) / 2;
+  const bool stale = lease.deadline - loop_.now() < Nanos(lease.ttl) / 2;
+  if (stale) lease.on(LeaseEvent::aged);
   const bool first = leases_.empty();
   const std::int64_t id = reply.body.id();
   leases_.emplace(id, lease);
@@ -115,7 +116,7 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
     schedule();
   }
   listener_.leases_renewed();
-  if (lease.stale) {
+  if (stale) {
     renew(id);
   } else {
     serve_waiting();
@@ -141,23 +142,29 @@ void Leases::key_added(std::int64_t lease) {
 void Leases::key_gone(std::int64_t lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.keys == 0) return;
-  if (--found->second.keys == 0 && found->second.retired) revoke(lease);
+  if (--found->second.keys != 0) return;
+  found->second.on(LeaseEvent::emptied);
+  revoke_unneeded(lease);
 }
 
 // ---- ending
 
 void Leases::retire(std::int64_t id) {
   const auto found = leases_.find(id);
-  if (found == leases_.end() || std::exchange(found->second.retired, true)) return;
-  if (found->second.keys == 0) revoke(id);
-  const bool active = std::any_of(leases_.begin(), leases_.end(),
-                                  [](const auto& lease) { return !lease.second.retired; });
+  if (found == leases_.end() || !is_for_new_keys(found->second.state())) return;
+  found->second.on(LeaseEvent::retired);
+  if (found->second.keys == 0) found->second.on(LeaseEvent::emptied);
+  revoke_unneeded(id);
+  const bool active = std::any_of(leases_.begin(), leases_.end(), [](const auto& lease) {
+    return is_for_new_keys(lease.second.state());
+  });
   if (!active) grant();  // so that the next join does not wait for a lease
 }
 
-void Leases::revoke(std::int64_t id) {
+void Leases::revoke_unneeded(std::int64_t id) {
   const auto found = leases_.find(id);
-  if (found == leases_.end() || std::exchange(found->second.revoking, true)) return;
+  if (found == leases_.end() || found->second.state() != LeaseState::unneeded) return;
+  found->second.on(LeaseEvent::revocation_sent);
   etcdpb::LeaseRevokeRequest request;
   request.set_id(id);
   link_.ask<etcdpb::LeaseRevokeResponse>(
@@ -166,9 +173,12 @@ void Leases::revoke(std::int64_t id) {
         if (!*alive) return;
         const auto lease = leases_.find(id);
         if (lease == leases_.end()) return;
-        lease->second.revoking = false;
-        // Otherwise the next beat retries.
-        if (reply.ok() || reply.status == Status::lease_gone) forget(id);
+        if (reply.ok() || reply.status == Status::lease_gone) {
+          lease->second.on(LeaseEvent::revoked);
+          forget(id);
+        } else {
+          lease->second.on(LeaseEvent::revocation_failed);
+        }
       });
 }
 
@@ -181,14 +191,14 @@ void Leases::forget(std::int64_t id) {
 
 void Leases::drop_idle() {
   std::size_t active = 0;
-  for (const auto& [id, lease] : leases_) active += lease.retired || lease.stale ? 0 : 1;
+  for (const auto& [id, lease] : leases_) active += lease.state() == LeaseState::active ? 1 : 0;
   for (auto& [id, lease] : leases_) {
-    if (lease.keys != 0 || lease.stale) continue;
-    if (!lease.retired && active > 1) {
-      lease.retired = true;
+    if (lease.state() == LeaseState::active && lease.keys == 0 && active > 1) {
+      lease.on(LeaseEvent::retired);
+      lease.on(LeaseEvent::emptied);
       --active;
     }
-    if (lease.retired) revoke(id);
+    revoke_unneeded(id);
   }
 }
 
@@ -244,7 +254,7 @@ Time Leases::deadline() const {
   Time with_keys = kNever;
   Time any = kNever;
   for (const auto& [id, lease] : leases_) {
-    if (lease.unwanted()) continue;
+    if (!is_kept(lease.state())) continue;
     any = std::min(any, lease.deadline);
     if (lease.keys != 0) with_keys = std::min(with_keys, lease.deadline);
   }

@@ -7,6 +7,7 @@
 #include "common/seam/lease.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
+#include "etcd/lease_state.h"
 #include "etcd/link.h"
 
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -62,25 +64,25 @@ class Leases final : private StreamListener {
   Time suspect_at() const noexcept;
 
  private:
-  struct Lease {
+  class Lease {
+   public:
+    LeaseState state() const noexcept { return state_; }
+    // An event that cannot happen changes nothing.
+    void on(LeaseEvent event) noexcept { state_ = next_state(state_, event).value_or(state_); }
+
     std::chrono::milliseconds ttl{};
     Time deadline{};
-    Time sent{};  // when the unanswered keepalive was sent
-    bool waiting = false;
-    // The lease has no keys, and less than half of its TTL is left. It gets no key until a
-    // keepalive is answered.
-    bool stale = false;
+    std::optional<Time> unanswered_since;  // when the unanswered keepalive was sent
     std::size_t keys = 0;
-    bool retired = false;
-    bool revoking = false;
-    // The session does not need this lease: its end is not a loss.
-    bool unwanted() const noexcept { return revoking || (retired && keys == 0); }
+
+   private:
+    LeaseState state_ = LeaseState::active;
   };
 
   void renew_unused();
   void grant();
   void granted(Reply<etcdpb::LeaseGrantResponse>& reply);
-  void revoke(std::int64_t id);
+  void revoke_unneeded(std::int64_t id);
   void drop_idle();
 
   void stream_message(const Message& message) override;

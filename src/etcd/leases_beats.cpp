@@ -20,11 +20,11 @@ void Leases::beat(Token token) {
   loop_.cancel(beat_timer_);
   drop_idle();
   if (std::none_of(leases_.begin(), leases_.end(),
-                   [](const auto& l) { return !l.second.retired; })) {
+                   [](const auto& l) { return is_for_new_keys(l.second.state()); })) {
     grant();  // so that the next join does not wait for a lease
   }
-  if (std::all_of(leases_.begin(), leases_.end(),
-                  [](const auto& l) { return l.second.unwanted(); })) {
+  if (std::none_of(leases_.begin(), leases_.end(),
+                   [](const auto& l) { return is_kept(l.second.state()); })) {
     beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
     return;
   }
@@ -44,8 +44,8 @@ void Leases::beat(Token token) {
   // at most one keepalive under way.
   const Time now = loop_.now();
   for (auto& [id, lease] : leases_) {
-    if (lease.unwanted() || std::exchange(lease.waiting, true)) continue;
-    lease.sent = now;
+    if (!is_kept(lease.state()) || lease.unanswered_since) continue;
+    lease.unanswered_since = now;
     etcdpb::LeaseKeepAliveRequest request;
     request.set_id(id);
     stream_->send(request);
@@ -75,7 +75,7 @@ void Leases::await_token() {
 // Closes the stream. Answers still under way on it are lost, so no lease waits for one.
 void Leases::drop_stream() {
   stream_.reset();
-  for (auto& [id, lease] : leases_) lease.waiting = false;
+  for (auto& [id, lease] : leases_) lease.unanswered_since.reset();
 }
 
 // Sends a keepalive for one lease, before the next beat.
@@ -84,20 +84,20 @@ void Leases::renew(std::int64_t id) {
     beat();
     return;
   }
-  Lease& lease = leases_.at(id);
-  lease.waiting = true;
-  lease.sent = loop_.now();
+  const Time now = loop_.now();
+  leases_.at(id).unanswered_since = now;
   etcdpb::LeaseKeepAliveRequest request;
   request.set_id(id);
   stream_->send(request);
   if (late_timer_ != TimerId::none) return;
-  late_at_ = lease.sent + Nanos(ttl_) / 6;
+  late_at_ = now + Nanos(ttl_) / 6;
   late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
 }
 
 void Leases::beat_settled() {
-  const bool waiting = std::any_of(leases_.begin(), leases_.end(),
-                                   [](const auto& lease) { return lease.second.waiting; });
+  const bool waiting = std::any_of(leases_.begin(), leases_.end(), [](const auto& lease) {
+    return lease.second.unanswered_since.has_value();
+  });
   if (waiting || late_timer_ == TimerId::none) return;
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
   schedule();
@@ -108,28 +108,30 @@ void Leases::stream_message(const Message& message) {
   // Ignore answers of another cluster: it does not know our leases.
   if (!link_.heard(endpoint_, answer.header())) return;
   const auto found = leases_.find(answer.id());
-  if (found == leases_.end() || !found->second.waiting) return;
+  if (found == leases_.end() || !found->second.unanswered_since) return;
   Lease& lease = found->second;
-  lease.waiting = false;
+  const Time sent = *std::exchange(lease.unanswered_since, std::nullopt);
   failures_ = refusals_ = 0;
   if (answer.ttl() <= 0) {
-    if (lease.unwanted() || lease.stale) {
-      const bool missed = lease.stale && !lease.retired;
-      forget(answer.id());
-      if (missed) grant();
+    if (ends_session(lease.state())) {
+      listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
       return;
     }
-    listener_.leases_lost("the store has ended lease " + std::to_string(answer.id()));
+    const bool missed = lease.state() == LeaseState::stale;
+    lease.on(LeaseEvent::ended);
+    forget(answer.id());
+    if (missed) grant();
     return;
   }
   // The deadline counts from the time of sending, never from the time of the answer, and the TTL is
   // never more than was granted.
   const auto ttl = std::min<milliseconds>(
       lease.ttl, seconds(std::min<std::int64_t>(answer.ttl(), lease.ttl.count() / 1000)));
-  const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : lease.sent;
+  const Time from = mutant(Mutant::deadline_from_answer) ? loop_.now() : sent;
   lease.deadline = lease_deadline(from, ttl);
-  const bool usable = std::exchange(lease.stale, false);
-  if (!usable) last_sent_ = std::max(last_sent_, lease.sent);  // else the others are still due
+  const bool usable = lease.state() == LeaseState::stale;
+  lease.on(LeaseEvent::renewed);
+  if (!usable) last_sent_ = std::max(last_sent_, sent);  // else the others are still due
   beat_settled();
   const auto alive = alive_;
   listener_.leases_renewed();
@@ -146,7 +148,7 @@ void Leases::beat_late() {
   }
   Time asked = kNever;  // when the oldest unanswered keepalive was sent
   for (const auto& [id, lease] : leases_) {
-    if (lease.waiting) asked = std::min(asked, lease.sent);
+    if (lease.unanswered_since) asked = std::min(asked, *lease.unanswered_since);
   }
   if (asked != kNever && asked + Nanos(ttl_) / 6 > loop_.now()) {
     // The remaining unanswered keepalives were sent later, by renew().
