@@ -13,7 +13,7 @@ Leases::Leases(Loop& loop, Link& link, milliseconds wanted, LeasesListener& list
     : loop_(loop), link_(link), wanted_(wanted), listener_(listener) {}
 
 Leases::~Leases() {
-  *alive_ = false;
+  lifetime_.end();
   loop_.cancel(beat_timer_);
   loop_.cancel(late_timer_);
   loop_.cancel(token_timer_);
@@ -78,9 +78,7 @@ void Leases::grant() {
   how.bypass_limit = true;
   link_.ask<etcdpb::LeaseGrantResponse>(
       Call::lease_grant, request, how,
-      [this, alive = alive_](Reply<etcdpb::LeaseGrantResponse>& reply) {
-        if (*alive) granted(reply);
-      });
+      lifetime_.guard([this](Reply<etcdpb::LeaseGrantResponse>& reply) { granted(reply); }));
 }
 
 void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
@@ -169,8 +167,7 @@ void Leases::revoke_unneeded(std::int64_t id) {
   request.set_id(id);
   link_.ask<etcdpb::LeaseRevokeResponse>(
       Call::lease_revoke, request, {},
-      [this, alive = alive_, id](Reply<etcdpb::LeaseRevokeResponse>& reply) {
-        if (!*alive) return;
+      lifetime_.guard([this, id](Reply<etcdpb::LeaseRevokeResponse>& reply) {
         const auto lease = leases_.find(id);
         if (lease == leases_.end()) return;
         if (reply.ok() || reply.status == Status::lease_gone) {
@@ -179,7 +176,7 @@ void Leases::revoke_unneeded(std::int64_t id) {
         } else {
           lease->second.on(LeaseEvent::revocation_failed);
         }
-      });
+      }));
 }
 
 void Leases::forget(std::int64_t id) {
@@ -217,32 +214,29 @@ void Leases::revoke_all(Answer<Done> answer) {
   goodbye->left = leases_.size();
   goodbye->answer = std::move(answer);
   if (goodbye->left == 0) {
-    loop_.defer([goodbye, alive = alive_] {
-      if (*alive) goodbye->answer(Done{});
-    });
+    loop_.defer(lifetime_.guard([goodbye] { goodbye->answer(Done{}); }));
     return;
   }
   const auto ids = all();
   // Retry transient failures while the caller waits: revoking a lease deletes its keys at once, and
   // other clients need not wait until it expires.
   const auto again = std::make_shared<std::function<void(std::int64_t)>>();
-  *again = [this, alive = alive_, goodbye, weak = std::weak_ptr(again)](std::int64_t id) {
-    if (!*alive) return;
+  *again = lifetime_.guard([this, goodbye, weak = std::weak_ptr(again)](std::int64_t id) {
     etcdpb::LeaseRevokeRequest request;
     request.set_id(id);
     RequestOptions how;
     how.bypass_limit = true;
     link_.ask<etcdpb::LeaseRevokeResponse>(
         Call::lease_revoke, request, how,
-        [this, alive, goodbye, id, self = weak.lock()](Reply<etcdpb::LeaseRevokeResponse>& reply) {
-          if (!*alive) return;
-          if (is_transient(reply.status) && self != nullptr) {
-            loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
-            return;
-          }
-          if (--goodbye->left == 0) goodbye->answer(Done{});
-        });
-  };
+        lifetime_.guard(
+            [this, goodbye, id, self = weak.lock()](Reply<etcdpb::LeaseRevokeResponse>& reply) {
+              if (is_transient(reply.status) && self != nullptr) {
+                loop_.at(loop_.now() + milliseconds(100), [self, id] { (*self)(id); });
+                return;
+              }
+              if (--goodbye->left == 0) goodbye->answer(Done{});
+            }));
+  });
   for (const std::int64_t id : ids) (*again)(id);
 }
 

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/jitter.h"
+#include "common/base/lifetime.h"
 #include "common/seam/lease.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
@@ -120,7 +121,7 @@ class Leases final : private StreamListener {
   Time late_at_{};
   TimerId token_timer_ = TimerId::none;  // limits how long a beat waits for a token
   std::minstd_rand random_{jitter_seed()};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::etcd

@@ -64,12 +64,12 @@ void Leases::await_token() {
     token_timer_ = TimerId::none;
     beat(Token::optional);
   });
-  link_.with_token([this, alive = alive_] {
+  link_.with_token(lifetime_.guard([this] {
     // Called even if no token was obtained: a server that needs one reports the reason.
-    if (!*alive || token_timer_ == TimerId::none) return;
+    if (token_timer_ == TimerId::none) return;
     loop_.cancel(std::exchange(token_timer_, TimerId::none));
     beat(Token::optional);
-  });
+  }));
 }
 
 // Closes the stream. Answers still under way on it are lost, so no lease waits for one.
@@ -133,9 +133,9 @@ void Leases::stream_message(const Message& message) {
   lease.on(LeaseEvent::renewed);
   if (!usable) last_sent_ = std::max(last_sent_, sent);  // else the others are still due
   beat_settled();
-  const auto alive = alive_;
+  const auto alive = lifetime_.watch();
   listener_.leases_renewed();
-  if (usable && *alive) serve_waiting();
+  if (usable && alive) serve_waiting();
 }
 
 void Leases::beat_late() {

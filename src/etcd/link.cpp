@@ -48,7 +48,7 @@ struct Link::Try {
 };
 
 Link::~Link() {
-  *alive_ = false;
+  lifetime_.end();
   parts_.loop->cancel(back_timer_);
   // The calls continue until they end, and so do their timers. Release the answer handlers now:
   // otherwise the timers would keep the callers alive until they fire.
@@ -133,18 +133,20 @@ void Link::ask_once(std::size_t endpoint, Call call, const Message& request,
   once->nothing.reset(response->New());
   once->answer = std::move(answer);
   const auto patience = options.timeout + std::min(kGrace, options.timeout / 2);
-  once->end = parts_.loop->at(parts_.loop->now() + patience, [this, alive = alive_, once] {
-    if (std::exchange(once->over, true)) return;
-    if (once->cancel) once->cancel();  // else it would keep its channel, and could take effect late
-    if (!*alive) return;
-    tries_.erase(once);
-    once->answer({kDeadlineExceeded, "no answer in time, and gRPC did not end the call"},
-                 *once->nothing);
-  });
+  once->end =
+      parts_.loop->at(parts_.loop->now() + patience, [this, alive = lifetime_.watch(), once] {
+        if (std::exchange(once->over, true)) return;
+        if (once->cancel)
+          once->cancel();  // else it would keep its channel, and could take effect late
+        if (!alive) return;
+        tries_.erase(once);
+        once->answer({kDeadlineExceeded, "no answer in time, and gRPC did not end the call"},
+                     *once->nothing);
+      });
   parts_.transport->ask(
       endpoint, call, request, std::move(response), options,
-      [this, alive = alive_, once](const CallResult& verdict, Message& body) {
-        if (std::exchange(once->over, true) || !*alive) return;
+      [this, alive = lifetime_.watch(), once](const CallResult& verdict, Message& body) {
+        if (std::exchange(once->over, true) || !alive) return;
         tries_.erase(once);
         parts_.loop->cancel(once->end);
         once->answer(verdict, body);
@@ -153,15 +155,14 @@ void Link::ask_once(std::size_t endpoint, Call call, const Message& request,
 }
 
 void Link::fail_later(const RequestPtr& request, Status status, const CallResult& verdict) {
-  parts_.loop->defer([this, alive = alive_, request, status, verdict] {
-    if (!*alive) return;
+  parts_.loop->defer(lifetime_.guard([this, request, status, verdict] {
     request->answer(status, verdict, *request->response, current(), parts_.loop->now());
-  });
+  }));
 }
 
 void Link::answered(const RequestPtr& request, std::size_t endpoint, Time sent, std::int64_t floor,
                     const CallResult& verdict, Message& response) {
-  const auto alive = alive_;
+  const auto alive = lifetime_.watch();
   --under_way_;
   Status status = status_of(verdict);
   const bool expired = status == Status::token_expired;
@@ -194,7 +195,7 @@ void Link::answered(const RequestPtr& request, std::size_t endpoint, Time sent, 
     }
   }
   request->answer(status, verdict, response, endpoint, sent);
-  if (*alive) pump();
+  if (alive) pump();  // the answer may have destroyed this
 }
 
 std::unique_ptr<Stream> Link::open(std::size_t endpoint, StreamKind flow,
@@ -314,9 +315,7 @@ void Link::back() {
 
 void Link::changed(const std::string& detail) {
   changed_ = true;  // ignore all further responses
-  parts_.loop->defer([this, alive = alive_, detail] {
-    if (*alive) listener_.link_store_changed(detail);
-  });
+  parts_.loop->defer(lifetime_.guard([this, detail] { listener_.link_store_changed(detail); }));
 }
 
 // ---- choosing the endpoint
@@ -385,9 +384,7 @@ bool Link::leave(std::size_t endpoint) {
 }
 
 void Link::tell_left(std::size_t endpoint) {
-  parts_.loop->defer([this, alive = alive_, endpoint] {
-    if (*alive) listener_.link_left(endpoint);
-  });
+  parts_.loop->defer(lifetime_.guard([this, endpoint] { listener_.link_left(endpoint); }));
 }
 
 }  // namespace baton::etcd

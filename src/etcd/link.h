@@ -2,6 +2,7 @@
 // token, limits the number of requests under way, and checks that the same cluster answers.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "common/base/loop.h"
 #include "common/base/unique_function.h"
 #include "etcd/baton_etcd_wire.pb.h"
@@ -174,7 +175,7 @@ class Link {
   bool down_ = false;
   bool changed_ = false;
   std::string trouble_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 template <class Response, class Request, class F>

@@ -82,8 +82,7 @@ class Watches::Lane final : public StreamListener {
   void open_all() {
     if (std::exchange(opening_, true)) return;
     // Servers refuse watches on a stream that was opened without a token or with an expired token.
-    owner_.link_.with_token([this, alive = owner_.alive_] {
-      if (!*alive) return;
+    owner_.link_.with_token(owner_.lifetime_.guard([this] {
       opening_ = false;
       if (stream_ != nullptr || pause_ != TimerId::none) return;
       endpoint_ = owner_.link_.current();
@@ -92,7 +91,7 @@ class Watches::Lane final : public StreamListener {
       for (const std::int64_t id : ids_) {
         if (const auto watch = owner_.find(id)) create(*watch);
       }
-    });
+    }));
   }
 
   void create(Watch& watch) {
@@ -145,9 +144,9 @@ class Watches::Lane final : public StreamListener {
       owner_.created(watch, response.header().revision());
       return;
     }
-    const auto alive = owner_.alive_;
+    const auto alive = owner_.lifetime_.watch();
     for (const auto& event : response.events()) {
-      if (!*alive || watch->lane != this) return;
+      if (!alive || watch->lane != this) return;
       owner_.event(watch, event);
     }
   }

@@ -16,7 +16,7 @@ constexpr milliseconds kRefusedPause{1'000};
 Watches::Watches(Loop& loop, Link& link) : loop_(loop), link_(link) {}
 
 Watches::~Watches() {
-  *alive_ = false;
+  lifetime_.end();
   for (const auto& [id, watch] : watches_) loop_.cancel(watch->timer);
 }
 
@@ -54,9 +54,9 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
   }
   if (known != by_key_.end()) {
     // The same key with another create revision: the old key is gone.
-    loop_.defer([this, alive = alive_, old = known->second] {
-      if (*alive && old->state() != WatchState::over) fire(old, {true, false, 0, 0});
-    });
+    loop_.defer(lifetime_.guard([this, old = known->second] {
+      if (old->state() != WatchState::over) fire(old, {true, false, 0, 0});
+    }));
   }
   auto watch = std::make_shared<Watch>();
   watch->id = next_++;
@@ -188,8 +188,8 @@ void Watches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
   }
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, how,
-      [this, alive = alive_, watch, revision, pinned](Reply<etcdpb::RangeResponse>& reply) {
-        if (!*alive || watch->state() == WatchState::over || watch->looking != revision) return;
+      lifetime_.guard([this, watch, revision, pinned](Reply<etcdpb::RangeResponse>& reply) {
+        if (watch->state() == WatchState::over || watch->looking != revision) return;
         if (!reply.ok() && pinned) {
           look(watch, revision, false);
           return;
@@ -202,7 +202,7 @@ void Watches::look(const WatchPtr& watch, std::int64_t revision, bool pinned) {
         } else {
           fire(watch, {reply.ok(), pinned, revision, reply.endpoint});
         }
-      });
+      }));
 }
 
 void Watches::event(const WatchPtr& watch, const etcdpb::Event& event) {
@@ -237,9 +237,9 @@ void Watches::fire(const WatchPtr& watch, const WatchNews& news) {
   forget(watch);
   // Deferred, so that no handler runs inside a call of its owner. A handler may unwatch other
   // watches or end the session, so each step checks again.
-  loop_.defer([this, alive = alive_, ids = std::move(ids), news] {
+  loop_.defer([this, alive = lifetime_.watch(), ids = std::move(ids), news] {
     for (const auto id : ids) {
-      if (!*alive) return;
+      if (!alive) return;
       const auto found = fired_.find(id);
       if (found == fired_.end()) continue;
       auto handler = std::move(found->second);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/base/jitter.h"
+#include "common/base/lifetime.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
 #include "etcd/link.h"
@@ -111,7 +112,7 @@ class Watches {
   std::unordered_map<std::uint64_t, WatchNewsHandler> fired_;  // handlers about to be called
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::minstd_rand random_{jitter_seed()};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::etcd
