@@ -28,7 +28,7 @@ std::vector<std::int64_t> Leases::all() const {
 // ---- granting
 
 void Leases::reserve_slot(Answer<std::int64_t> answer) {
-  if (closing_) {
+  if (beats_ == BeatState::closed) {
     answer(Error(Errc::closed, "the client is being closed"));
     return;
   }
@@ -90,7 +90,7 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
                      : reply.error("grant a lease"));
     return;
   }
-  if (closing_) {
+  if (beats_ == BeatState::closed) {
     // The lease was requested before close, and is not needed any more.
     fail_waiting(Error(Errc::closed, "the client is being closed"));
     etcdpb::LeaseRevokeRequest request;
@@ -111,7 +111,7 @@ void Leases::granted(Reply<etcdpb::LeaseGrantResponse>& reply) {
   if (first) {
     ttl_ = lease.ttl;
     last_sent_ = reply.sent;
-    schedule();
+    plan_beat(last_sent_ + Nanos(ttl_) / 3);
   }
   listener_.leases_renewed();
   if (stale) {
@@ -200,7 +200,7 @@ void Leases::drop_idle() {
 }
 
 void Leases::revoke_all(Answer<Done> answer) {
-  closing_ = true;
+  on(BeatEvent::close);
   loop_.cancel(beat_timer_);
   loop_.cancel(std::exchange(late_timer_, TimerId::none));
   loop_.cancel(std::exchange(token_timer_, TimerId::none));

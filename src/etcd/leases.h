@@ -8,6 +8,7 @@
 #include "common/seam/lease.h"
 #include "common/base/loop.h"
 #include "common/seam/session.h"
+#include "etcd/beat_state.h"
 #include "etcd/lease_state.h"
 #include "etcd/link.h"
 
@@ -98,7 +99,9 @@ class Leases final : private StreamListener {
   void beat_settled();  // if all keepalives are answered, schedules the next beat
   void forget(std::int64_t id);
   void reopen_soon();
-  void schedule();
+  void plan_beat(Time when);
+  // An event that cannot happen changes nothing.
+  void on(BeatEvent event) noexcept { beats_ = next_state(beats_, event).value_or(beats_); }
   void fail_waiting(const Error& error);
 
   Loop& loop_;
@@ -108,7 +111,6 @@ class Leases final : private StreamListener {
   std::map<std::int64_t, Lease> leases_;
   std::chrono::milliseconds ttl_{};
   bool granting_ = false;
-  bool closing_ = false;
   std::vector<Answer<std::int64_t>> waiting_;
   std::unique_ptr<Stream> stream_;
   std::size_t endpoint_ = 0;
@@ -116,10 +118,11 @@ class Leases final : private StreamListener {
   int failures_ = 0;
   int refusals_ = 0;  // for authentication or permission, since the last answer
   Time last_sent_{};  // when the newest answered keepalive was sent
-  TimerId beat_timer_ = TimerId::none;
-  TimerId late_timer_ = TimerId::none;
+  BeatState beats_ = BeatState::idle;
+  TimerId beat_timer_ = TimerId::none;  // scheduled, renewing
+  TimerId late_timer_ = TimerId::none;  // renewing, beating
   Time late_at_{};
-  TimerId token_timer_ = TimerId::none;  // limits how long a beat waits for a token
+  TimerId token_timer_ = TimerId::none;  // awaiting_token: limits how long a beat waits for a token
   std::minstd_rand random_{jitter_seed()};
   Lifetime lifetime_;
 };

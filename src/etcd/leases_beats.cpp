@@ -11,9 +11,12 @@ namespace baton::etcd {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-void Leases::schedule() {
+void Leases::plan_beat(Time when) {
+  on(BeatEvent::planned);
   loop_.cancel(beat_timer_);
-  beat_timer_ = loop_.at(last_sent_ + Nanos(ttl_) / 3, [this] { beat(); });
+  loop_.cancel(std::exchange(late_timer_, TimerId::none));
+  loop_.cancel(std::exchange(token_timer_, TimerId::none));
+  beat_timer_ = loop_.at(when, [this] { beat(); });
 }
 
 void Leases::beat(Token token) {
@@ -25,7 +28,7 @@ void Leases::beat(Token token) {
   }
   if (std::none_of(leases_.begin(), leases_.end(),
                    [](const auto& l) { return is_kept(l.second.state()); })) {
-    beat_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 3, [this] { beat(); });
+    plan_beat(loop_.now() + Nanos(ttl_) / 3);
     return;
   }
   // The link has a newer token, so the token of this stream has expired or will expire soon.
@@ -50,6 +53,7 @@ void Leases::beat(Token token) {
     request.set_id(id);
     stream_->send(request);
   }
+  on(BeatEvent::beat_sent);
   loop_.cancel(late_timer_);
   late_at_ = now + Nanos(ttl_) / 6;
   late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
@@ -59,14 +63,15 @@ void Leases::beat(Token token) {
 // token; older servers ignore the token. So a beat waits for a token, but only for TTL/12: even if
 // the authentication fails, several beats fit before the deadline.
 void Leases::await_token() {
-  if (token_timer_ != TimerId::none) return;
+  if (beats_ == BeatState::awaiting_token) return;
+  on(BeatEvent::token_missing);
   token_timer_ = loop_.at(loop_.now() + Nanos(ttl_) / 12, [this] {
     token_timer_ = TimerId::none;
     beat(Token::optional);
   });
   link_.with_token(lifetime_.guard([this] {
     // Called even if no token was obtained: a server that needs one reports the reason.
-    if (token_timer_ == TimerId::none) return;
+    if (beats_ != BeatState::awaiting_token) return;
     loop_.cancel(std::exchange(token_timer_, TimerId::none));
     beat(Token::optional);
   }));
@@ -89,7 +94,9 @@ void Leases::renew(std::int64_t id) {
   etcdpb::LeaseKeepAliveRequest request;
   request.set_id(id);
   stream_->send(request);
-  if (late_timer_ != TimerId::none) return;
+  const bool timed = awaits_answers(beats_);
+  on(BeatEvent::renewal_sent);
+  if (timed) return;
   late_at_ = now + Nanos(ttl_) / 6;
   late_timer_ = loop_.at(late_at_, [this] { beat_late(); });
 }
@@ -98,9 +105,7 @@ void Leases::beat_settled() {
   const bool waiting = std::any_of(leases_.begin(), leases_.end(), [](const auto& lease) {
     return lease.second.unanswered_since.has_value();
   });
-  if (waiting || late_timer_ == TimerId::none) return;
-  loop_.cancel(std::exchange(late_timer_, TimerId::none));
-  schedule();
+  if (!waiting && awaits_answers(beats_)) plan_beat(last_sent_ + Nanos(ttl_) / 3);
 }
 
 void Leases::stream_message(const Message& message) {
@@ -165,7 +170,6 @@ void Leases::beat_late() {
 void Leases::stream_ended(const CallResult& why) {
   const std::size_t was = endpoint_;
   drop_stream();
-  loop_.cancel(std::exchange(late_timer_, TimerId::none));
   link_.failed(was, why);
   const Status status = status_of(why);
   if (status != Status::token_expired && status != Status::refused) {
@@ -178,8 +182,7 @@ void Leases::stream_ended(const CallResult& why) {
   const bool first = refusals_++ == 0;
   if (first || status == Status::token_expired || token_.empty()) link_.forget_token(token_);
   if (first) {
-    loop_.cancel(beat_timer_);
-    beat_timer_ = loop_.at(loop_.now(), [this] { beat(); });
+    plan_beat(loop_.now());
   } else {
     reopen_soon();
   }
@@ -189,7 +192,6 @@ void Leases::reopen_soon() {
   // Reopens at once while there is an endpoint that was not tried. After that the pause is 100 ms
   // and doubles up to 2 s, limited to TTL/12 so that the lease does not expire meanwhile. Jitter
   // keeps clients from retrying at the same moment.
-  loop_.cancel(beat_timer_);
   const auto tried = static_cast<int>(link_.endpoints());
   Nanos pause{};
   if (++failures_ >= tried) {
@@ -201,7 +203,7 @@ void Leases::reopen_soon() {
                                                        Nanos(base).count());
     pause = Nanos(jitter(random_));
   }
-  beat_timer_ = loop_.at(loop_.now() + pause, [this] { beat(); });
+  plan_beat(loop_.now() + pause);
 }
 
 }  // namespace baton::etcd
