@@ -45,7 +45,10 @@ std::string Session::prefix(const LockName& name) const {
   return lock_prefix(parts_.root, name.text());
 }
 
-void Session::forget(const OwnTicketPtr& ticket) {
+// Changes the state of the ticket, and forgets a ticket that is gone.
+void Session::apply(const OwnTicketPtr& ticket, TicketEvent event) {
+  ticket->on(event);
+  if (ticket->state() != TicketState::gone) return;
   if (tickets_.erase(ticket->nonce) > 0 && ticket->lease != 0) leases_.key_gone(ticket->lease);
 }
 
@@ -54,15 +57,14 @@ void Session::forget(const OwnTicketPtr& ticket) {
 void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
   if (known != tickets_.end()) {
-    if (known->second->state == OwnTicket::State::there) {
+    if (is_present(known->second->state())) {
       look(name, nonce, {}, std::move(answer));
     } else {
       enter(known->second, std::move(answer));
     }
     return;
   }
-  auto ticket = std::make_shared<OwnTicket>(name, nonce);
-  ticket->prefix = prefix(name);
+  auto ticket = std::make_shared<OwnTicket>(name, nonce, prefix(name));
   tickets_.emplace(nonce, ticket);
   enter(ticket, std::move(answer));
 }
@@ -70,11 +72,11 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
 // Sends joins in the order of the calls; see LockSequencer.
 void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
   sequencer_.join(ticket->prefix, [this, ticket, answer = std::move(answer)](bool go) mutable {
-    if (go && !ticket->withdrawn) {
+    if (go && may_send(ticket->state())) {
       send_join(ticket, std::move(answer));
       return;
     }
-    if (!go && !ticket->doubted) forget(ticket);
+    if (!go) apply(ticket, TicketEvent::turn_rejected);
     // Withdrawn before its turn, or the store cannot be reached.
     loop().defer([this, alive = alive_, ticket, go, answer = std::move(answer)]() mutable {
       if (!*alive) return;
@@ -90,14 +92,14 @@ void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
     leases_.reserve_slot([this, alive = alive_, ticket,
                           answer = std::move(answer)](Result<std::int64_t> lease) mutable {
       if (!*alive) return;
-      if (lease && !ticket->withdrawn) {
+      if (lease && may_send(ticket->state())) {
         ticket->lease = *lease;
         ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
         leases_.key_added(*lease);
         send_join(ticket, std::move(answer));
         return;
       }
-      forget(ticket);
+      apply(ticket, TicketEvent::lease_failed);
       const auto error =
           lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled") : lease.error();
       loop().defer([this, alive, ticket, error, answer = std::move(answer)]() mutable {
@@ -108,12 +110,12 @@ void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
     });
     return;
   }
-  ticket->state = OwnTicket::State::joining;
+  apply(ticket, TicketEvent::sent);
   const auto txn =
       join_txn(ticket->prefix, ticket->key,
                encode_value(parts_.label, std::chrono::system_clock::now()), ticket->lease);
   RequestOptions how;
-  how.wanted = [ticket] { return !ticket->withdrawn; };
+  how.wanted = [ticket] { return !is_withdrawn(ticket->state()); };
   link_.ask<etcdpb::TxnResponse>(Call::txn, txn, how,
                                  [this, alive = alive_, ticket, answer = std::move(answer)](
                                      Reply<etcdpb::TxnResponse>& reply) mutable {
@@ -121,7 +123,7 @@ void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
                                    // The failure of a withdrawn join says nothing about the joins
                                    // behind it.
                                    const bool served =
-                                       !is_transient(reply.status) || ticket->withdrawn;
+                                       !is_transient(reply.status) || is_withdrawn(ticket->state());
                                    if (reply.ok()) {
                                      entered(ticket, reply, std::move(answer));
                                    } else {
@@ -139,20 +141,19 @@ void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& re
       (body.succeeded() || (body.responses(0).has_response_range() &&
                             body.responses(0).response_range().kvs_size() == 1));
   if (!well_formed) {
-    ticket->state = OwnTicket::State::in_doubt;
-    ticket->doubted = true;
-    flush_gone(ticket);
+    apply(ticket, TicketEvent::join_lost);
+    flush_withdrawals(ticket);
     answer(Error(Errc::store_error,
                  "join " + ticket->prefix + ": the server's response is malformed"));
     return;
   }
-  ticket->state = OwnTicket::State::there;
+  apply(ticket, TicketEvent::joined);
   ticket->token = static_cast<std::uint64_t>(
       body.succeeded() ? body.header().revision()
                        : body.responses(0).response_range().kvs(0).create_revision());
-  ticket->sign = std::make_shared<Sign>();
-  if (ticket->withdrawn) {
-    flush_gone(ticket);
+  ticket->sign = std::make_shared<DeletionSign>();
+  if (is_withdrawn(ticket->state())) {
+    flush_withdrawals(ticket);
     answer(Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled"));
     return;
   }
@@ -166,20 +167,15 @@ void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnRes
     end_session(Errc::session_expired, error.what());
     return;
   }
-  ticket->doubted |= reply.status == Status::lost;
-  if (ticket->doubted) {
-    ticket->state = OwnTicket::State::in_doubt;
-  } else {
-    forget(ticket);  // the key was not created, and will not be
-  }
-  flush_gone(ticket);
+  apply(ticket, reply.status == Status::lost ? TicketEvent::join_lost : TicketEvent::join_refused);
+  flush_withdrawals(ticket);
   answer(error);
 }
 
 // Executes the withdrawals that came while the transaction was under way.
-void Session::flush_gone(const OwnTicketPtr& ticket) {
-  for (auto& gone : std::exchange(ticket->gone, {})) {
-    withdraw(ticket->name, ticket->nonce, std::move(gone));
+void Session::flush_withdrawals(const OwnTicketPtr& ticket) {
+  for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
+    withdraw(ticket->name, ticket->nonce, std::move(withdrawal));
   }
 }
 
@@ -207,7 +203,7 @@ void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& r
 
 void Session::look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
+  if (known == tickets_.end() || !is_present(known->second->state())) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
       if (*alive) answer(Standing{});
     });
@@ -325,22 +321,20 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answ
     return;
   }
   const auto ticket = known->second;
-  ticket->withdrawn = true;
-  switch (ticket->state) {
-    case OwnTicket::State::waiting:
+  apply(ticket, TicketEvent::withdraw);
+  switch (ticket->state()) {
+    case TicketState::gone:
       // No request was sent, and none will be.
-      forget(ticket);
       loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
         if (*alive) answer(WithdrawResult{});
       });
       return;
-    case OwnTicket::State::joining:
-      ticket->gone.push_back(std::move(answer));
+    case TicketState::cancelling:
+    case TicketState::cancelling_again:
+      ticket->withdrawals.push_back(std::move(answer));  // the answer that is under way decides
       return;
-    case OwnTicket::State::in_doubt:
-    case OwnTicket::State::there:
+    default:
       remove(ticket, std::move(answer));
-      return;
   }
 }
 
@@ -348,7 +342,7 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
   etcdpb::TxnRequest txn;
   // Remove exactly this ticket. If the join is in doubt, its revision is not known, but no other
   // client uses this key.
-  if (ticket->state == OwnTicket::State::there) {
+  if (is_present(ticket->state())) {
     compare_created(txn, ticket->key, static_cast<std::int64_t>(ticket->token));
   }
   txn.add_success()->mutable_request_delete_range()->set_key(ticket->key);
@@ -373,8 +367,8 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
           watches_.deleted(ticket->key, static_cast<std::int64_t>(ticket->token), revision,
                            reply.endpoint);
         }
-        if (ticket->doubted) abandon(ticket, revision);
-        forget(ticket);
+        if (late_possible(ticket->state())) abandon(ticket, revision);
+        apply(ticket, TicketEvent::removed);
         answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
       });
 }

@@ -6,10 +6,10 @@
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
 #include "etcd/link.h"
+#include "etcd/own_ticket.h"
 #include "etcd/read_coalescer.h"
 #include "etcd/watches.h"
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -61,42 +61,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   std::chrono::milliseconds backstop() const override;
 
  private:
-  // Shows any thread that the watch has reported the key as deleted.
-  class Sign final : public TicketSign {
-   public:
-    bool evicted() const noexcept override { return gone_.load(std::memory_order_acquire); }
-    void set() noexcept { gone_.store(true, std::memory_order_release); }
-
-   private:
-    std::atomic<bool> gone_{false};
-  };
-  // A ticket of this client, from the first request about it until it is gone.
-  struct OwnTicket {
-    enum class State {
-      waiting,   // for its turn in LockSequencer, or for a lease
-      joining,   // the transaction is under way
-      in_doubt,  // the response was lost
-      there,
-    };
-    OwnTicket(LockName lock, Nonce ours) : name(std::move(lock)), nonce(ours) {}
-    const LockName name;
-    const Nonce nonce;
-    State state = State::waiting;
-    std::string prefix;
-    std::string key;  // empty: it has no lease yet
-    std::int64_t lease = 0;
-    std::uint64_t token = 0;      // create revision
-    std::int64_t seen = 0;        // the newest revision of a delivered read
-    std::int64_t told = 0;        // the revision of the read that was last delivered
-    std::int64_t gone_at = 0;     // the revision of the deletion that its watch reported; 0: none
-    std::int64_t doubted_at = 0;  // the last gone_at for which an older read was discarded
-    bool doubted = false;         // a transaction whose response was lost may still take effect
-    bool withdrawn = false;
-    bool removal_in_doubt = false;
-    std::vector<Answer<WithdrawResult>> gone;  // withdrawals during the transaction
-    std::shared_ptr<Sign> sign;
-  };
-  using OwnTicketPtr = std::shared_ptr<OwnTicket>;
   // Keys of one lease that are gone, while the session asks whether the lease is gone as well.
   struct PendingKeyLoss {
     std::vector<std::pair<OwnTicketPtr, WatchHandler>> tickets;
@@ -122,8 +86,8 @@ class Session final : public internal::Session, private LinkListener, private Le
   void look_at_all(const OwnTicketPtr& ticket, std::int64_t newest, Answer<Standing> answer);
   void look_pinned(const OwnTicketPtr& ticket, const LookHint& hint, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
-  void flush_gone(const OwnTicketPtr& ticket);
-  void forget(const OwnTicketPtr& ticket);
+  void flush_withdrawals(const OwnTicketPtr& ticket);
+  void apply(const OwnTicketPtr& ticket, TicketEvent event);
 
   // session_watch.cpp
   void verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer);

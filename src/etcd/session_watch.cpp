@@ -51,7 +51,7 @@ void Session::key_loss_answered(std::int64_t lease, std::uint64_t question, bool
   loop().cancel(group.mapped().timer);
   const auto ours = [this](const OwnTicketPtr& ticket) {
     const auto known = tickets_.find(ticket->nonce);
-    return known != tickets_.end() && known->second == ticket && !ticket->withdrawn;
+    return known != tickets_.end() && known->second == ticket && !is_withdrawn(ticket->state());
   };
   auto& tickets = group.mapped().tickets;
   if (lease_gone && std::any_of(tickets.begin(), tickets.end(),
@@ -114,7 +114,7 @@ void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
 
 void Session::verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer) {
   const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || known->second->state != OwnTicket::State::there) {
+  if (known == tickets_.end() || !is_present(known->second->state())) {
     loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
       if (*alive) answer(false);
     });
