@@ -3,12 +3,13 @@
 
 #include "etcd/namespace.h"
 
+#include "common/base/loop.h"
 #include "common/base/unique_function.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <set>
+#include <memory>
+#include <optional>
 #include <string>
 
 namespace baton::etcd {
@@ -19,41 +20,64 @@ namespace baton::etcd {
 // are sent one after the other, and joins and peeks wait for the removals that were sent before
 // them. Removals wait for nothing.
 class LockSequencer {
+ private:
+  class Lanes;
+
  public:
-  // go: true if the request may be sent now; false if an earlier join could not reach the store,
-  // and this request is rejected as well. May be called inside join() and peek().
-  using Turn = UniqueFunction<void(bool go)>;
+  // A Turn or a Removal is a request that later requests wait for. It ends with end(). If it is
+  // destroyed before, it ends after the current step of the loop, never inside the destructor: Link
+  // drops the answers of a store that has changed, and must have told its session first, which then
+  // calls close(). Otherwise the next join would go to the other store. May outlive the sequencer.
+  class Turn {
+   public:
+    Turn(Turn&&) noexcept = default;
+    Turn& operator=(Turn&&) = delete;
+    ~Turn();
+    // served: false if the store could not be reached. Then all waiting requests are rejected.
+    void end(bool served);
 
-  // Requests a turn for a join. The turn ends with joined().
-  void join(const std::string& prefix, Turn turn) { enqueue(prefix, true, std::move(turn)); }
-  // served: false if the store could not be reached. Then all waiting requests are rejected.
-  void joined(const std::string& prefix, bool served);
-  // Requests a turn for a read that checks whether the lock is free. Needs no call at its end.
-  void peek(const std::string& prefix, Turn turn) { enqueue(prefix, false, std::move(turn)); }
+   private:
+    friend class LockSequencer;
+    Turn(std::weak_ptr<Lanes> lanes, std::string prefix);
+    std::weak_ptr<Lanes> lanes_;  // empty: it has ended, or was moved away
+    std::string prefix_;
+  };
+  class Removal {
+   public:
+    Removal(Removal&&) noexcept = default;
+    Removal& operator=(Removal&&) = delete;
+    ~Removal();
+    void end();
 
-  std::uint64_t removing(const std::string& prefix);
-  void removed(const std::string& prefix, std::uint64_t removal);
+   private:
+    friend class LockSequencer;
+    Removal(std::weak_ptr<Lanes> lanes, std::string prefix, std::uint64_t id);
+    std::weak_ptr<Lanes> lanes_;  // as in Turn
+    std::string prefix_;
+    std::uint64_t id_;
+  };
 
-  std::size_t size() const noexcept { return lanes_.size(); }
+  // May be called inside join() and peek(). Without a turn, or with go == false, the request is
+  // rejected: an earlier join could not reach the store. Otherwise it may be sent now.
+  using JoinStart = UniqueFunction<void(std::optional<Turn> turn)>;
+  using PeekStart = UniqueFunction<void(bool go)>;
+
+  explicit LockSequencer(Loop& loop);
+  ~LockSequencer();
+  LockSequencer(const LockSequencer&) = delete;
+  LockSequencer& operator=(const LockSequencer&) = delete;
+
+  void join(const std::string& prefix, JoinStart start);
+  // For a read that checks whether the lock is free. It has no end, as no request waits for it.
+  void peek(const std::string& prefix, PeekStart start);
+  Removal removing(const std::string& prefix);
+  // Starts and rejects nothing from now on.
+  void close();
+
+  std::size_t size() const noexcept;  // the locks with a request under way or waiting
 
  private:
-  struct Request {
-    bool join = false;
-    std::uint64_t after = 0;  // the newest removal that this request waits for
-    Turn turn;
-  };
-  struct LockLane {
-    bool joining = false;
-    bool pumping = false;
-    std::set<std::uint64_t> removals;
-    std::deque<Request> waiting;
-  };
-
-  void enqueue(const std::string& prefix, bool join, Turn turn);
-  void pump(const std::string& prefix);
-
-  std::map<std::string, LockLane> lanes_;
-  std::uint64_t next_ = 1;
+  std::shared_ptr<Lanes> lanes_;
 };
 
 }  // namespace baton::etcd

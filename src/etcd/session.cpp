@@ -6,6 +6,7 @@
 #include "etcd/queue.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace baton::etcd {
@@ -71,40 +72,43 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
 
 // Sends joins in the order of the calls; see LockSequencer.
 void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
-  sequencer_.join(ticket->prefix, [this, ticket, answer = std::move(answer)](bool go) mutable {
-    if (go && may_send(ticket->state())) {
-      send_join(ticket, std::move(answer));
+  sequencer_.join(ticket->prefix, [this, ticket, answer = std::move(answer)](
+                                      std::optional<LockSequencer::Turn> turn) mutable {
+    if (turn && may_send(ticket->state())) {
+      send_join(ticket, *std::move(turn), std::move(answer));
       return;
     }
-    if (!go) apply(ticket, TicketEvent::turn_rejected);
+    if (!turn) apply(ticket, TicketEvent::turn_rejected);
     // Withdrawn before its turn, or the store cannot be reached.
-    loop().defer([this, alive = alive_, ticket, go, answer = std::move(answer)]() mutable {
+    loop().defer([this, alive = alive_, ticket, turn = std::move(turn),
+                  answer = std::move(answer)]() mutable {
       if (!*alive) return;
-      if (go) sequencer_.joined(ticket->prefix, true);
-      answer(Error(go ? Errc::cancelled : Errc::connection_failed,
-                   "join " + ticket->prefix + ": " + (go ? "cancelled" : link_.trouble())));
+      if (turn) turn->end(true);
+      answer(Error(turn ? Errc::cancelled : Errc::connection_failed,
+                   "join " + ticket->prefix + ": " + (turn ? "cancelled" : link_.trouble())));
     });
   });
 }
 
-void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
+void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
+                        Answer<Standing> answer) {
   if (ticket->lease == 0) {
-    leases_.reserve_slot([this, alive = alive_, ticket,
-                          answer = std::move(answer)](Result<std::int64_t> lease) mutable {
+    leases_.reserve_slot([this, alive = alive_, ticket, turn = std::move(turn),
+                       answer = std::move(answer)](Result<std::int64_t> lease) mutable {
       if (!*alive) return;
       if (lease && may_send(ticket->state())) {
         ticket->lease = *lease;
         ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
         leases_.key_added(*lease);
-        send_join(ticket, std::move(answer));
+        send_join(ticket, std::move(turn), std::move(answer));
         return;
       }
       apply(ticket, TicketEvent::lease_failed);
       const auto error =
           lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled") : lease.error();
-      loop().defer([this, alive, ticket, error, answer = std::move(answer)]() mutable {
+      loop().defer([alive, error, turn = std::move(turn), answer = std::move(answer)]() mutable {
         if (!*alive) return;
-        sequencer_.joined(ticket->prefix, !transient(error));
+        turn.end(!transient(error));
         answer(error);
       });
     });
@@ -116,21 +120,20 @@ void Session::send_join(const OwnTicketPtr& ticket, Answer<Standing> answer) {
                encode_value(parts_.label, std::chrono::system_clock::now()), ticket->lease);
   RequestOptions how;
   how.wanted = [ticket] { return !is_withdrawn(ticket->state()); };
-  link_.ask<etcdpb::TxnResponse>(Call::txn, txn, how,
-                                 [this, alive = alive_, ticket, answer = std::move(answer)](
-                                     Reply<etcdpb::TxnResponse>& reply) mutable {
-                                   if (!*alive) return;
-                                   // The failure of a withdrawn join says nothing about the joins
-                                   // behind it.
-                                   const bool served =
-                                       !is_transient(reply.status) || is_withdrawn(ticket->state());
-                                   if (reply.ok()) {
-                                     entered(ticket, reply, std::move(answer));
-                                   } else {
-                                     not_entered(ticket, reply, std::move(answer));
-                                   }
-                                   if (*alive && !ended_) sequencer_.joined(ticket->prefix, served);
-                                 });
+  link_.ask<etcdpb::TxnResponse>(
+      Call::txn, txn, how,
+      [this, alive = alive_, ticket, turn = std::move(turn),
+       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
+        if (!*alive) return;
+        // The failure of a withdrawn join says nothing about the joins behind it.
+        const bool served = !is_transient(reply.status) || is_withdrawn(ticket->state());
+        if (reply.ok()) {
+          entered(ticket, reply, std::move(answer));
+        } else {
+          not_entered(ticket, reply, std::move(answer));
+        }
+        turn.end(served);  // after the answer; does nothing if the session has ended
+      });
 }
 
 void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
@@ -346,15 +349,14 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
     compare_created(txn, ticket->key, static_cast<std::int64_t>(ticket->token));
   }
   txn.add_success()->mutable_request_delete_range()->set_key(ticket->key);
-  const auto removal = sequencer_.removing(ticket->prefix);
   RequestOptions how;
   how.front = true;  // waiters need it
   link_.ask<etcdpb::TxnResponse>(
       Call::txn, txn, how,
-      [this, alive = alive_, ticket, removal,
+      [this, alive = alive_, ticket, removal = sequencer_.removing(ticket->prefix),
        answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
         if (!*alive) return;
-        sequencer_.removed(ticket->prefix, removal);
+        removal.end();
         if (!reply.ok()) {
           ticket->removal_in_doubt |= reply.status == Status::lost;
           answer(reply.error("remove " + ticket->key));

@@ -15,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -75,7 +74,7 @@ class Session final : public internal::Session, private LinkListener, private Le
 
   // session.cpp
   void enter(const OwnTicketPtr& ticket, Answer<Standing> answer);
-  void send_join(const OwnTicketPtr& ticket, Answer<Standing> answer);
+  void send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn, Answer<Standing> answer);
   void peek_now(const std::string& where, Answer<bool> busy);
   void entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
                Answer<Standing> answer);

@@ -24,7 +24,8 @@ Session::Session(SessionParts parts, SessionListener& listener,
       link_(parts_.link, *this),
       leases_(*parts_.link.loop, link_, parts_.session_timeout, *this),
       lister_(*parts_.link.loop, link_),
-      watches_(*parts_.link.loop, link_) {
+      watches_(*parts_.link.loop, link_),
+      sequencer_(*parts_.link.loop) {
   loop().defer([this, alive = alive_] {
     if (*alive) begin();
   });
@@ -126,6 +127,7 @@ void Session::link_store_changed(const std::string& detail) {
 
 void Session::end_session(Errc reason, const std::string& detail) {
   if (std::exchange(ended_, true)) return;
+  sequencer_.close();
   lease_->end(reason == Errc::store_changed ? reason : Errc::session_expired);
   if (closing_) return;
   // The keys of the other leases would block all waiters until these leases expire: revoke them
