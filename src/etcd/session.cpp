@@ -80,22 +80,21 @@ void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
     }
     if (!turn) apply(ticket, TicketEvent::turn_rejected);
     // Withdrawn before its turn, or the store cannot be reached.
-    loop().defer([this, alive = alive_, ticket, turn = std::move(turn),
-                  answer = std::move(answer)]() mutable {
-      if (!*alive) return;
-      if (turn) turn->end(true);
-      answer(Error(turn ? Errc::cancelled : Errc::connection_failed,
-                   "join " + ticket->prefix + ": " + (turn ? "cancelled" : link_.trouble())));
-    });
+    loop().defer(lifetime_.guard(
+        [this, ticket, turn = std::move(turn), answer = std::move(answer)]() mutable {
+          if (turn) turn->end(true);
+          answer(Error(turn ? Errc::cancelled : Errc::connection_failed,
+                       "join " + ticket->prefix + ": " + (turn ? "cancelled" : link_.trouble())));
+        }));
   });
 }
 
 void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
                         Answer<Standing> answer) {
   if (ticket->lease == 0) {
-    leases_.reserve_slot([this, alive = alive_, ticket, turn = std::move(turn),
-                       answer = std::move(answer)](Result<std::int64_t> lease) mutable {
-      if (!*alive) return;
+    leases_.reserve_slot(lifetime_.guard([this, ticket, turn = std::move(turn),
+                                       answer =
+                                           std::move(answer)](Result<std::int64_t> lease) mutable {
       if (lease && may_send(ticket->state())) {
         ticket->lease = *lease;
         ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
@@ -106,12 +105,12 @@ void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
       apply(ticket, TicketEvent::lease_failed);
       const auto error =
           lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled") : lease.error();
-      loop().defer([alive, error, turn = std::move(turn), answer = std::move(answer)]() mutable {
-        if (!*alive) return;
-        turn.end(!transient(error));
-        answer(error);
-      });
-    });
+      loop().defer(
+          lifetime_.guard([error, turn = std::move(turn), answer = std::move(answer)]() mutable {
+            turn.end(!transient(error));
+            answer(error);
+          }));
+    }));
     return;
   }
   apply(ticket, TicketEvent::sent);
@@ -122,9 +121,8 @@ void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
   how.wanted = [ticket] { return !is_withdrawn(ticket->state()); };
   link_.ask<etcdpb::TxnResponse>(
       Call::txn, txn, how,
-      [this, alive = alive_, ticket, turn = std::move(turn),
-       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
-        if (!*alive) return;
+      lifetime_.guard([this, ticket, turn = std::move(turn),
+                       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
         // The failure of a withdrawn join says nothing about the joins behind it.
         const bool served = !is_transient(reply.status) || is_withdrawn(ticket->state());
         if (reply.ok()) {
@@ -133,7 +131,7 @@ void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
           not_entered(ticket, reply, std::move(answer));
         }
         turn.end(served);  // after the answer; does nothing if the session has ended
-      });
+      }));
 }
 
 void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
@@ -207,9 +205,7 @@ void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& r
 void Session::look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end() || !is_present(known->second->state())) {
-    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-      if (*alive) answer(Standing{});
-    });
+    loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Standing{}); }));
     return;
   }
   const auto ticket = known->second;
@@ -250,16 +246,15 @@ void Session::look_pinned(const OwnTicketPtr& ticket, const LookHint& hint,
   how.timeout = kPinnedPatience;
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, how,
-      [this, alive = alive_, ticket, revision = hint.revision,
-       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (!*alive) return;
+      lifetime_.guard([this, ticket, revision = hint.revision,
+                       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (reply.ok()) {
           deliver(ticket, reply.body, revision, std::move(answer));
         } else {
           // The member has not reached the revision yet, has compacted it, or cannot be reached.
           look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
         }
-      });
+      }));
 }
 
 void Session::peek(const LockName& name, Answer<bool> busy) {
@@ -269,10 +264,9 @@ void Session::peek(const LockName& name, Answer<bool> busy) {
       peek_now(where, std::move(busy));
       return;
     }
-    loop().defer([alive = alive_, text = link_.trouble(), where, busy = std::move(busy)]() mutable {
-      if (!*alive) return;
+    loop().defer(lifetime_.guard([text = link_.trouble(), where, busy = std::move(busy)]() mutable {
       busy(Error(Errc::connection_failed, "look at " + where + ": " + text));
-    });
+    }));
   });
 }
 
@@ -281,9 +275,8 @@ void Session::peek_now(const std::string& where, Answer<bool> busy) {
   request.set_limit(kShortReading);
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      [this, alive = alive_, where,
-       busy = std::move(busy)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (!*alive) return;
+      lifetime_.guard([this, where,
+                       busy = std::move(busy)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (!reply.ok()) {
           busy(reply.error("look at " + where));
           return;
@@ -310,7 +303,7 @@ void Session::peek_now(const std::string& where, Answer<bool> busy) {
                          any |= is_direct_entry(where, kv.key());
                        busy(any);
                      });
-      });
+      }));
 }
 
 // ---- leaving
@@ -318,9 +311,7 @@ void Session::peek_now(const std::string& where, Answer<bool> busy) {
 void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end()) {
-    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-      if (*alive) answer(WithdrawResult{});
-    });
+    loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Done{}); }));
     return;
   }
   const auto ticket = known->second;
@@ -328,9 +319,7 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answ
   switch (ticket->state()) {
     case TicketState::gone:
       // No request was sent, and none will be.
-      loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-        if (*alive) answer(WithdrawResult{});
-      });
+      loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Done{}); }));
       return;
     case TicketState::cancelling:
     case TicketState::cancelling_again:
@@ -353,9 +342,8 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
   how.front = true;  // waiters need it
   link_.ask<etcdpb::TxnResponse>(
       Call::txn, txn, how,
-      [this, alive = alive_, ticket, removal = sequencer_.removing(ticket->prefix),
-       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
-        if (!*alive) return;
+      lifetime_.guard([this, ticket, removal = sequencer_.removing(ticket->prefix),
+                       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
         removal.end();
         if (!reply.ok()) {
           ticket->removal_in_doubt |= reply.status == Status::lost;
@@ -372,7 +360,7 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
         if (late_possible(ticket->state())) abandon(ticket, revision);
         apply(ticket, TicketEvent::removed);
         answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
-      });
+      }));
 }
 
 }  // namespace baton::etcd

@@ -2,6 +2,7 @@
 // key under the prefix of its lock. etcd deletes the key when its lease ends.
 #pragma once
 
+#include "common/base/lifetime.h"
 #include "common/seam/session.h"
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
@@ -151,7 +152,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   TimerId sweep_timer_ = TimerId::none;
   Time sweep_at_{};
   std::set<TimerId> retries_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace baton::etcd

@@ -46,9 +46,8 @@ void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot>
   request.set_keys_only(false);
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      [this, alive = alive_, until, name, where,
-       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (!*alive) return;
+      lifetime_.guard([this, until, name, where,
+                       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (is_transient(reply.status) && loop().now() < until) {
           retry_later([this, until, name, answer = std::move(answer)]() mutable {
             inspect_by(until, name, std::move(answer));
@@ -67,7 +66,7 @@ void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot>
         std::sort(snapshot.entries.begin(), snapshot.entries.end(),
                   [](const Entry& a, const Entry& b) { return a.token < b.token; });
         answer(std::move(snapshot));
-      });
+      }));
 }
 
 // ---- evict
@@ -107,8 +106,8 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
   };
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      [this, alive = alive_, eviction, retry](Reply<etcdpb::RangeResponse>& found) {
-        if (!*alive || retry(found.status)) return;
+      lifetime_.guard([this, eviction, retry](Reply<etcdpb::RangeResponse>& found) {
+        if (retry(found.status)) return;
         if (!found.ok()) {
           eviction->answer(found.error("read " + eviction->key));
           return;
@@ -124,7 +123,8 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
         // Do not send the removal after the caller's deadline, when the caller was told that it did
         // not happen. Checked again when the request has waited for a token or for the limit.
         RequestOptions how;
-        how.wanted = [this, alive, eviction] { return *alive && loop().now() < eviction->until; };
+        how.wanted =
+            lifetime_.guard_or(false, [this, eviction] { return loop().now() < eviction->until; });
         etcdpb::TxnRequest txn;
         auto& compare = *txn.add_compare();
         compare.set_key(eviction->key);
@@ -133,8 +133,8 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
         compare.set_create_revision(now);
         txn.add_success()->mutable_request_delete_range()->set_key(eviction->key);
         link_.ask<etcdpb::TxnResponse>(
-            Call::txn, txn, how, [alive, eviction, retry](Reply<etcdpb::TxnResponse>& reply) {
-              if (!*alive) return;
+            Call::txn, txn, how,
+            lifetime_.guard([eviction, retry](Reply<etcdpb::TxnResponse>& reply) {
               eviction->in_doubt |= reply.status == Status::lost;
               if (retry(reply.status)) return;
               if (!reply.ok()) {
@@ -142,8 +142,8 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
               } else {
                 eviction->answer(reply.body.succeeded() || eviction->in_doubt);
               }
-            });
-      });
+            }));
+      }));
 }
 
 // ---- list: page by page, all pages at one revision
@@ -183,8 +183,7 @@ void Session::list_on(const std::shared_ptr<Listing>& listing) {
   request.set_revision(listing->revision);
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      [this, alive = alive_, listing](Reply<etcdpb::RangeResponse>& reply) {
-        if (!*alive) return;
+      lifetime_.guard([this, listing](Reply<etcdpb::RangeResponse>& reply) {
         if ((is_transient(reply.status) || reply.status == Status::bad_revision) &&
             loop().now() < listing->until) {
           // The revision was compacted meanwhile, or no server answered: start from the beginning.
@@ -210,7 +209,7 @@ void Session::list_on(const std::shared_ptr<Listing>& listing) {
           return;
         }
         listing->answer(std::vector<std::string>(listing->found.begin(), listing->found.end()));
-      });
+      }));
 }
 
 }  // namespace baton::etcd

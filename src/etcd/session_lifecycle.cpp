@@ -26,13 +26,11 @@ Session::Session(SessionParts parts, SessionListener& listener,
       lister_(*parts_.link.loop, link_),
       watches_(*parts_.link.loop, link_),
       sequencer_(*parts_.link.loop) {
-  loop().defer([this, alive = alive_] {
-    if (*alive) begin();
-  });
+  loop().defer(lifetime_.guard([this] { begin(); }));
 }
 
 Session::~Session() {
-  *alive_ = false;
+  lifetime_.end();
   lease_->end();
   loop().cancel(sweep_timer_);
   for (const TimerId retry : retries_) loop().cancel(retry);
@@ -55,13 +53,12 @@ void Session::begin() {
   how.bypass_limit = true;
   link_.ask<etcdpb::StatusResponse>(
       Call::status, etcdpb::StatusRequest{}, how,
-      [this, alive = alive_, done](Reply<etcdpb::StatusResponse>& reply) {
-        if (!*alive) return;
+      lifetime_.guard([this, done](Reply<etcdpb::StatusResponse>& reply) {
         if (reply.ok()) version_ = reply.body.version();
         done();
-      });
-  leases_.reserve_slot([this, alive = alive_, done](const Result<std::int64_t>& lease) {
-    if (!*alive || ended_ || closing_) return;
+      }));
+  leases_.reserve_slot(lifetime_.guard([this, done](const Result<std::int64_t>& lease) {
+    if (ended_ || closing_) return;
     if (lease) {
       done();
       return;
@@ -69,7 +66,7 @@ void Session::begin() {
     // The caller that opened the session decides how long it retries.
     retry_later([this] { begin(); });
     opened_(lease.error());
-  });
+  }));
 }
 
 void Session::retry_later(Task task) {
@@ -189,10 +186,10 @@ void Session::remove_stray(const std::string& key, std::int64_t created) {
   compare.set_create_revision(created);
   txn.add_success()->mutable_request_delete_range()->set_key(key);
   link_.ask<etcdpb::TxnResponse>(
-      Call::txn, txn, {}, [this, alive = alive_, key, created](Reply<etcdpb::TxnResponse>& reply) {
-        if (!*alive || !is_transient(reply.status)) return;
+      Call::txn, txn, {}, lifetime_.guard([this, key, created](Reply<etcdpb::TxnResponse>& reply) {
+        if (!is_transient(reply.status)) return;
         retry_later([this, key, created] { remove_stray(key, created); });
-      });
+      }));
 }
 
 // A watch can miss an abandoned key. So the session regularly asks which keys its leases have, and
@@ -217,9 +214,9 @@ void Session::sweep() {
     how.linearizable = false;
     link_.ask<etcdpb::LeaseTimeToLiveResponse>(
         Call::lease_time_to_live, request, how,
-        [this, alive = alive_, lease](Reply<etcdpb::LeaseTimeToLiveResponse>& reply) {
-          if (*alive && reply.ok()) swept(lease, reply.body);
-        });
+        lifetime_.guard([this, lease](Reply<etcdpb::LeaseTimeToLiveResponse>& reply) {
+          if (reply.ok()) swept(lease, reply.body);
+        }));
   }
   sweep_later();
 }

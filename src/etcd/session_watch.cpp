@@ -37,11 +37,10 @@ void Session::own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler) {
   how.timeout = kOwnKeyPatience;
   link_.ask<etcdpb::LeaseTimeToLiveResponse>(
       Call::lease_time_to_live, request, how,
-      [this, alive = alive_, lease, question](Reply<etcdpb::LeaseTimeToLiveResponse>& reply) {
-        if (!*alive) return;
+      lifetime_.guard([this, lease, question](Reply<etcdpb::LeaseTimeToLiveResponse>& reply) {
         key_loss_answered(lease, question,
                           reply.ok() && reply.body.ttl() < 0);  // 0: less than a second is left
-      });
+      }));
 }
 
 void Session::key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone) {
@@ -59,11 +58,11 @@ void Session::key_loss_answered(std::int64_t lease, std::uint64_t question, bool
     end_session(Errc::session_expired, "the store has ended lease " + std::to_string(lease));
     return;
   }
-  const auto alive = alive_;
+  const auto alive = lifetime_.watch();
   for (auto& [ticket, handler] : tickets) {
     if (ticket->sign != nullptr) ticket->sign->set();
     if (ours(ticket)) handler(WatchEvent::look);
-    if (!*alive) return;
+    if (!alive) return;  // the handler may have destroyed this
   }
 }
 
@@ -115,9 +114,7 @@ void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
 void Session::verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer) {
   const auto known = tickets_.find(nonce);
   if (known == tickets_.end() || !is_present(known->second->state())) {
-    loop().defer([alive = alive_, answer = std::move(answer)]() mutable {
-      if (*alive) answer(false);
-    });
+    loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(false); }));
     return;
   }
   const auto ticket = known->second;

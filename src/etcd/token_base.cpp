@@ -17,9 +17,8 @@ void Session::settle_token_base_by(Time until, std::uint64_t wanted, Answer<std:
   request.set_key(key);
   link_.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      [this, alive = alive_, until, wanted, key,
-       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (!*alive) return;
+      lifetime_.guard([this, until, wanted, key,
+                       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (is_transient(reply.status) && loop().now() < until) {
           retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
             settle_token_base_by(until, wanted, std::move(answer));
@@ -33,7 +32,7 @@ void Session::settle_token_base_by(Time until, std::uint64_t wanted, Answer<std:
         } else {
           record_token_base(until, wanted, std::move(answer));
         }
-      });
+      }));
 }
 
 void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer) {
@@ -56,9 +55,8 @@ void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::ui
             put.set_value(encode_token_base(wanted));
             link_.ask<etcdpb::TxnResponse>(
                 Call::txn, txn, {},
-                [this, alive = alive_, until, wanted, key,
-                 answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
-                  if (!*alive) return;
+                lifetime_.guard([this, until, wanted, key, answer = std::move(answer)](
+                                    Reply<etcdpb::TxnResponse>& reply) mutable {
                   if (reply.ok()) {
                     settle_token_base_by(until, wanted,
                                          std::move(answer));  // read the stored value
@@ -69,7 +67,7 @@ void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::ui
                   } else {
                     answer(reply.error("record the token base " + key));
                   }
-                });
+                }));
           });
 }
 
