@@ -97,6 +97,7 @@ set(BATON_ETCD_SESSION_SOURCES
     leases.cpp
     leases_beats.cpp
     link.cpp
+    own_tickets.cpp
     read_coalescer.cpp
     path.cpp
     queue.cpp

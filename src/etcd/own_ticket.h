@@ -160,7 +160,7 @@ class OwnTicket {
   std::int64_t doubted_at = 0;    // the last gone_at for which an older read was discarded
   bool removal_in_doubt = false;  // the answer to a removal was lost
   // Withdrawals in cancelling and cancelling_again, which wait for the answer.
-  std::vector<Answer<Done>> withdrawals;
+  std::vector<Answer<WithdrawResult>> withdrawals;
   std::shared_ptr<DeletionSign> sign;
 
  private:

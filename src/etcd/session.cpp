@@ -46,27 +46,19 @@ std::string Session::prefix(const LockName& name) const {
   return lock_prefix(parts_.root, name.text());
 }
 
-// Changes the state of the ticket, and forgets a ticket that is gone.
-void Session::apply(const OwnTicketPtr& ticket, TicketEvent event) {
-  ticket->on(event);
-  if (ticket->state() != TicketState::gone) return;
-  if (tickets_.erase(ticket->nonce) > 0 && ticket->lease != 0) leases_.key_gone(ticket->lease);
-}
-
 // ---- joining
 
 void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known != tickets_.end()) {
-    if (is_present(known->second->state())) {
+  if (const auto known = tickets_.find(nonce)) {
+    if (is_present(known->state())) {
       look(name, nonce, {}, std::move(answer));
     } else {
-      enter(known->second, std::move(answer));
+      enter(known, std::move(answer));
     }
     return;
   }
-  auto ticket = std::make_shared<OwnTicket>(name, nonce, prefix(name));
-  tickets_.emplace(nonce, ticket);
+  const auto ticket = std::make_shared<OwnTicket>(name, nonce, prefix(name));
+  tickets_.add(ticket);
   enter(ticket, std::move(answer));
 }
 
@@ -78,7 +70,7 @@ void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
       send_join(ticket, *std::move(turn), std::move(answer));
       return;
     }
-    if (!turn) apply(ticket, TicketEvent::turn_rejected);
+    if (!turn) tickets_.apply(ticket, TicketEvent::turn_rejected);
     // Withdrawn before its turn, or the store cannot be reached.
     loop().defer(lifetime_.guard(
         [this, ticket, turn = std::move(turn), answer = std::move(answer)]() mutable {
@@ -102,7 +94,7 @@ void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
         send_join(ticket, std::move(turn), std::move(answer));
         return;
       }
-      apply(ticket, TicketEvent::lease_failed);
+      tickets_.apply(ticket, TicketEvent::lease_failed);
       const auto error =
           lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled") : lease.error();
       loop().defer(
@@ -113,7 +105,7 @@ void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
     }));
     return;
   }
-  apply(ticket, TicketEvent::sent);
+  tickets_.apply(ticket, TicketEvent::sent);
   const auto txn =
       join_txn(ticket->prefix, ticket->key,
                encode_value(parts_.label, std::chrono::system_clock::now()), ticket->lease);
@@ -142,13 +134,13 @@ void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& re
       (body.succeeded() || (body.responses(0).has_response_range() &&
                             body.responses(0).response_range().kvs_size() == 1));
   if (!well_formed) {
-    apply(ticket, TicketEvent::join_lost);
+    tickets_.apply(ticket, TicketEvent::join_lost);
     flush_withdrawals(ticket);
     answer(Error(Errc::store_error,
                  "join " + ticket->prefix + ": the server's response is malformed"));
     return;
   }
-  apply(ticket, TicketEvent::joined);
+  tickets_.apply(ticket, TicketEvent::joined);
   ticket->token = static_cast<std::uint64_t>(
       body.succeeded() ? body.header().revision()
                        : body.responses(0).response_range().kvs(0).create_revision());
@@ -168,7 +160,7 @@ void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnRes
     end_session(Errc::session_expired, error.what());
     return;
   }
-  apply(ticket, reply.status == Status::lost ? TicketEvent::join_lost : TicketEvent::join_refused);
+  tickets_.apply(ticket, reply.status == Status::lost ? TicketEvent::join_lost : TicketEvent::join_refused);
   flush_withdrawals(ticket);
   answer(error);
 }
@@ -203,12 +195,11 @@ void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& r
 }
 
 void Session::look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || !is_present(known->second->state())) {
+  const auto ticket = tickets_.find(nonce);
+  if (ticket == nullptr || !is_present(ticket->state())) {
     loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Standing{}); }));
     return;
   }
-  const auto ticket = known->second;
   // Use only a hint that is newer than every delivered read. A read at an older revision could show
   // a predecessor that is already gone, and a watch of its key would start after the deletion and
   // never fire. If our own key was deleted since, only the cluster can tell.
@@ -309,17 +300,18 @@ void Session::peek_now(const std::string& where, Answer<bool> busy) {
 // ---- leaving
 
 void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end()) {
-    loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Done{}); }));
+  const auto ticket = tickets_.find(nonce);
+  if (ticket == nullptr) {
+    loop().defer(
+        lifetime_.guard([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); }));
     return;
   }
-  const auto ticket = known->second;
-  apply(ticket, TicketEvent::withdraw);
+  tickets_.apply(ticket, TicketEvent::withdraw);
   switch (ticket->state()) {
     case TicketState::gone:
       // No request was sent, and none will be.
-      loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Done{}); }));
+      loop().defer(
+        lifetime_.guard([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); }));
       return;
     case TicketState::cancelling:
     case TicketState::cancelling_again:
@@ -358,7 +350,7 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
                            reply.endpoint);
         }
         if (late_possible(ticket->state())) abandon(ticket, revision);
-        apply(ticket, TicketEvent::removed);
+        tickets_.apply(ticket, TicketEvent::removed);
         answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
       }));
 }

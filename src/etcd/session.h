@@ -7,7 +7,7 @@
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
 #include "etcd/link.h"
-#include "etcd/own_ticket.h"
+#include "etcd/own_tickets.h"
 #include "etcd/read_coalescer.h"
 #include "etcd/watches.h"
 
@@ -19,7 +19,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -87,7 +86,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   void look_pinned(const OwnTicketPtr& ticket, const LookHint& hint, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
   void flush_withdrawals(const OwnTicketPtr& ticket);
-  void apply(const OwnTicketPtr& ticket, TicketEvent event);
 
   // session_watch.cpp
   void verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer);
@@ -145,7 +143,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   ReadCoalescer lister_;
   Watches watches_;
   LockSequencer sequencer_;
-  std::unordered_map<Nonce, OwnTicketPtr> tickets_;
+  OwnTickets tickets_;
   std::map<std::string, Abandoned> abandoned_;         // by key
   std::map<std::int64_t, PendingKeyLoss> key_losses_;  // by lease
   std::uint64_t questions_ = 0;

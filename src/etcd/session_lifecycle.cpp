@@ -25,7 +25,8 @@ Session::Session(SessionParts parts, SessionListener& listener,
       leases_(*parts_.link.loop, link_, parts_.session_timeout, *this),
       lister_(*parts_.link.loop, link_),
       watches_(*parts_.link.loop, link_),
-      sequencer_(*parts_.link.loop) {
+      sequencer_(*parts_.link.loop),
+      tickets_(leases_) {
   loop().defer(lifetime_.guard([this] { begin(); }));
 }
 
@@ -223,10 +224,7 @@ void Session::sweep() {
 
 void Session::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer) {
   if (mutant(Mutant::stray_txn_stays)) return;
-  std::set<std::string_view> wanted;
-  for (const auto& [nonce, ticket] : tickets_) {
-    if (ticket->lease == lease) wanted.insert(ticket->key);
-  }
+  const auto wanted = tickets_.keys_of(lease);
   for (const auto& key : answer.keys()) {
     if (wanted.contains(key)) continue;
     etcdpb::TxnRequest txn;

@@ -48,20 +48,16 @@ void Session::key_loss_answered(std::int64_t lease, std::uint64_t question, bool
   if (found == key_losses_.end() || found->second.question != question) return;  // an old answer
   auto group = key_losses_.extract(found);
   loop().cancel(group.mapped().timer);
-  const auto ours = [this](const OwnTicketPtr& ticket) {
-    const auto known = tickets_.find(ticket->nonce);
-    return known != tickets_.end() && known->second == ticket && !is_withdrawn(ticket->state());
-  };
   auto& tickets = group.mapped().tickets;
   if (lease_gone && std::any_of(tickets.begin(), tickets.end(),
-                                [&](const auto& each) { return ours(each.first); })) {
+                                [&](const auto& each) { return tickets_.wanted(each.first); })) {
     end_session(Errc::session_expired, "the store has ended lease " + std::to_string(lease));
     return;
   }
   const auto alive = lifetime_.watch();
   for (auto& [ticket, handler] : tickets) {
     if (ticket->sign != nullptr) ticket->sign->set();
-    if (ours(ticket)) handler(WatchEvent::look);
+    if (tickets_.wanted(ticket)) handler(WatchEvent::look);
     if (!alive) return;  // the handler may have destroyed this
   }
 }
@@ -76,8 +72,7 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
   if (ticket.ours) {
     // The caller's own ticket. A watch that starts at a known revision is served up to 100 ms late,
     // and needs no look.
-    const auto mine = tickets_.find(*ticket.ours);
-    const auto own = mine == tickets_.end() ? nullptr : mine->second;
+    const auto own = tickets_.find(*ticket.ours);
     want.known = own == nullptr ? want.created : std::max(own->seen, want.created);
     want.from_known = true;
     want.delay = Nanos(kOwnWatchDelay);
@@ -92,9 +87,7 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
                           });
   }
   if (what.waiter) {
-    if (const auto own = tickets_.find(*what.waiter); own != tickets_.end()) {
-      want.known = own->second->told;
-    }
+    if (const auto own = tickets_.find(*what.waiter)) want.known = own->told;
   }
   return watches_.watch(
       std::move(want), [handler = std::move(handler)](const WatchNews& news) mutable {
@@ -112,12 +105,11 @@ void Session::verify(const LockName& name, Nonce nonce, Answer<bool> answer) {
 }
 
 void Session::verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer) {
-  const auto known = tickets_.find(nonce);
-  if (known == tickets_.end() || !is_present(known->second->state())) {
+  const auto ticket = tickets_.find(nonce);
+  if (ticket == nullptr || !is_present(ticket->state())) {
     loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(false); }));
     return;
   }
-  const auto ticket = known->second;
   look_at_all(
       ticket, static_cast<std::int64_t>(ticket->token),
       [this, until, name, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
