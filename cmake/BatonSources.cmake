@@ -99,6 +99,7 @@ set(BATON_ETCD_SESSION_SOURCES
     link.cpp
     own_tickets.cpp
     read_coalescer.cpp
+    retries.cpp
     path.cpp
     queue.cpp
     session.cpp
@@ -106,6 +107,7 @@ set(BATON_ETCD_SESSION_SOURCES
     session_lifecycle.cpp
     session_watch.cpp
     status.cpp
+    stray_keys.cpp
     token_base.cpp
     wall_clock.cpp
     watches.cpp)

@@ -160,7 +160,8 @@ void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnRes
     end_session(Errc::session_expired, error.what());
     return;
   }
-  tickets_.apply(ticket, reply.status == Status::lost ? TicketEvent::join_lost : TicketEvent::join_refused);
+  tickets_.apply(ticket,
+                 reply.status == Status::lost ? TicketEvent::join_lost : TicketEvent::join_refused);
   flush_withdrawals(ticket);
   answer(error);
 }
@@ -349,7 +350,7 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
           watches_.deleted(ticket->key, static_cast<std::int64_t>(ticket->token), revision,
                            reply.endpoint);
         }
-        if (late_possible(ticket->state())) abandon(ticket, revision);
+        if (late_possible(ticket->state())) stray_keys_.abandon(*ticket, revision);
         tickets_.apply(ticket, TicketEvent::removed);
         answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
       }));

@@ -2,13 +2,14 @@
 // key under the prefix of its lock. etcd deletes the key when its lease ends.
 #pragma once
 
-#include "common/base/lifetime.h"
 #include "common/seam/session.h"
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
 #include "etcd/link.h"
 #include "etcd/own_tickets.h"
 #include "etcd/read_coalescer.h"
+#include "etcd/session_context.h"
+#include "etcd/stray_keys.h"
 #include "etcd/watches.h"
 
 #include <chrono>
@@ -23,15 +24,6 @@
 #include <vector>
 
 namespace baton::etcd {
-
-struct SessionParts {
-  LinkParts link;
-  std::string root;  // "" or "/app"
-  std::string label;
-  std::chrono::milliseconds session_timeout;
-  // How long the calls of operators are retried. After this time no caller waits for the answer.
-  std::chrono::milliseconds patience{60'000};
-};
 
 class Session final : public internal::Session, private LinkListener, private LeasesListener {
  public:
@@ -66,12 +58,6 @@ class Session final : public internal::Session, private LinkListener, private Le
     std::uint64_t question = 0;  // answers to earlier questions are ignored
     TimerId timer = TimerId::none;
   };
-  // A key of an abandoned ticket, which a late transaction may still create.
-  struct Abandoned {
-    std::int64_t lease = 0;
-    WatchId watch = WatchId::none;
-  };
-
   // session.cpp
   void enter(const OwnTicketPtr& ticket, Answer<Standing> answer);
   void send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn, Answer<Standing> answer);
@@ -92,7 +78,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   void own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler);
   void key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone);
 
-  // session_lifecycle.cpp: opening, the lease, the end, abandoned keys
+  // session_lifecycle.cpp: opening, the lease, the end
   void begin();
   void link_left(std::size_t endpoint) override;
   void link_back() override;
@@ -101,12 +87,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   void leases_lost(const std::string& detail) override;
   void lease_revoked(std::int64_t lease) override;
   void end_session(Errc reason, const std::string& detail);
-  void abandon(const OwnTicketPtr& ticket, std::int64_t revision);
-  void remove_stray(const std::string& key, std::int64_t created);
-  void sweep_later();
-  void sweep();
-  void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
-  void retry_later(Task task);  // after kRetry
 
   // token_base.cpp
   void settle_token_base_by(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
@@ -138,19 +118,18 @@ class Session final : public internal::Session, private LinkListener, private Le
   bool ended_ = false;
   bool closing_ = false;
   std::string version_;
+  Lifetime lifetime_;
+  Retries retries_;
   Link link_;
   Leases leases_;
   ReadCoalescer lister_;
   Watches watches_;
   LockSequencer sequencer_;
   OwnTickets tickets_;
-  std::map<std::string, Abandoned> abandoned_;         // by key
+  const SessionContext context_{parts_, lifetime_, *parts_.link.loop, link_, retries_};
+  StrayKeys stray_keys_;
   std::map<std::int64_t, PendingKeyLoss> key_losses_;  // by lease
   std::uint64_t questions_ = 0;
-  TimerId sweep_timer_ = TimerId::none;
-  Time sweep_at_{};
-  std::set<TimerId> retries_;
-  Lifetime lifetime_;
 };
 
 }  // namespace baton::etcd

@@ -49,7 +49,7 @@ void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot>
       lifetime_.guard([this, until, name, where,
                        answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (is_transient(reply.status) && loop().now() < until) {
-          retry_later([this, until, name, answer = std::move(answer)]() mutable {
+          retries_.later([this, until, name, answer = std::move(answer)]() mutable {
             inspect_by(until, name, std::move(answer));
           });
           return;
@@ -101,7 +101,7 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
   // Returns true if it has scheduled a retry.
   const auto retry = [this, eviction](Status status) {
     if (!is_transient(status) || loop().now() >= eviction->until) return false;
-    retry_later([this, eviction] { try_evict(eviction); });
+    retries_.later([this, eviction] { try_evict(eviction); });
     return true;
   };
   link_.ask<etcdpb::RangeResponse>(
@@ -187,7 +187,7 @@ void Session::list_on(const std::shared_ptr<Listing>& listing) {
         if ((is_transient(reply.status) || reply.status == Status::bad_revision) &&
             loop().now() < listing->until) {
           // The revision was compacted meanwhile, or no server answered: start from the beginning.
-          retry_later([this, listing] {
+          retries_.later([this, listing] {
             list_by(listing->until, listing->prefix, std::move(listing->answer));
           });
           return;

@@ -114,7 +114,7 @@ void Session::verify_by(Time until, const LockName& name, Nonce nonce, Answer<bo
       ticket, static_cast<std::int64_t>(ticket->token),
       [this, until, name, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
         if (!result && transient(result.error()) && loop().now() < until) {
-          retry_later([this, until, name, nonce, answer = std::move(answer)]() mutable {
+          retries_.later([this, until, name, nonce, answer = std::move(answer)]() mutable {
             verify_by(until, name, nonce, std::move(answer));
           });
         } else if (!result) {

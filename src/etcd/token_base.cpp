@@ -20,7 +20,7 @@ void Session::settle_token_base_by(Time until, std::uint64_t wanted, Answer<std:
       lifetime_.guard([this, until, wanted, key,
                        answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (is_transient(reply.status) && loop().now() < until) {
-          retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
+          retries_.later([this, until, wanted, answer = std::move(answer)]() mutable {
             settle_token_base_by(until, wanted, std::move(answer));
           });
         } else if (!reply.ok()) {
@@ -61,7 +61,7 @@ void Session::record_token_base(Time until, std::uint64_t wanted, Answer<std::ui
                     settle_token_base_by(until, wanted,
                                          std::move(answer));  // read the stored value
                   } else if (is_transient(reply.status) && loop().now() < until) {
-                    retry_later([this, until, wanted, answer = std::move(answer)]() mutable {
+                    retries_.later([this, until, wanted, answer = std::move(answer)]() mutable {
                       settle_token_base_by(until, wanted, std::move(answer));
                     });
                   } else {
