@@ -97,13 +97,13 @@ set(BATON_ETCD_SESSION_SOURCES
     leases.cpp
     leases_beats.cpp
     link.cpp
+    operator_calls.cpp
     own_tickets.cpp
     read_coalescer.cpp
     retries.cpp
     path.cpp
     queue.cpp
     session.cpp
-    session_admin.cpp
     session_lifecycle.cpp
     session_watch.cpp
     status.cpp

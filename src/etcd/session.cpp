@@ -1,5 +1,5 @@
 // Session: joins queues, looks at them, and withdraws tickets. session_watch.cpp has the watches,
-// session_lifecycle.cpp the lease and the end, session_admin.cpp the operators' calls.
+// session_lifecycle.cpp the lease and the end.
 #include "etcd/session.h"
 
 #include "etcd/path.h"
@@ -42,10 +42,6 @@ etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
 
 }  // namespace
 
-std::string Session::prefix(const LockName& name) const {
-  return lock_prefix(parts_.root, name.text());
-}
-
 // ---- joining
 
 void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
@@ -57,7 +53,7 @@ void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
     }
     return;
   }
-  const auto ticket = std::make_shared<OwnTicket>(name, nonce, prefix(name));
+  const auto ticket = std::make_shared<OwnTicket>(name, nonce, context_.prefix(name));
   tickets_.add(ticket);
   enter(ticket, std::move(answer));
 }
@@ -250,7 +246,7 @@ void Session::look_pinned(const OwnTicketPtr& ticket, const LookHint& hint,
 }
 
 void Session::peek(const LockName& name, Answer<bool> busy) {
-  const std::string where = prefix(name);
+  const std::string where = context_.prefix(name);
   sequencer_.peek(where, [this, where, busy = std::move(busy)](bool go) mutable {
     if (go) {
       peek_now(where, std::move(busy));

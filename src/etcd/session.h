@@ -6,6 +6,7 @@
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
 #include "etcd/link.h"
+#include "etcd/operator_calls.h"
 #include "etcd/own_tickets.h"
 #include "etcd/read_coalescer.h"
 #include "etcd/session_context.h"
@@ -42,10 +43,18 @@ class Session final : public internal::Session, private LinkListener, private Le
   void unwatch(WatchId id) override { watches_.unwatch(id); }
   void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) override;
   void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
-  void inspect(const LockName& name, Answer<LockSnapshot> answer) override;
-  void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override;
-  void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override;
-  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override;
+  void inspect(const LockName& name, Answer<LockSnapshot> answer) override {
+    operator_calls_.inspect(question_deadline(), name, std::move(answer));
+  }
+  void list(std::string_view prefix, Answer<std::vector<std::string>> answer) override {
+    operator_calls_.list(question_deadline(), prefix, std::move(answer));
+  }
+  void evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) override {
+    operator_calls_.evict(question_deadline(), name, entry_id, std::move(answer));
+  }
+  void settle_token_base(std::uint64_t wanted, Answer<std::uint64_t> answer) override {
+    operator_calls_.settle_token_base(patience(), wanted, std::move(answer));
+  }
   void close(Answer<Done> answer) override;
   std::shared_ptr<LeaseView> lease() const override { return lease_; }
   SessionInfo info() const override;
@@ -88,18 +97,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   void lease_revoked(std::int64_t lease) override;
   void end_session(Errc reason, const std::string& detail);
 
-  // token_base.cpp
-  void settle_token_base_by(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
-  void record_token_base(Time until, std::uint64_t wanted, Answer<std::uint64_t> answer);
-
-  // session_admin.cpp
-  struct Listing;
-  struct Eviction;
-  void inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer);
-  void inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer);
-  void list_by(Time until, std::string_view wanted, Answer<std::vector<std::string>> answer);
-  void list_on(const std::shared_ptr<Listing>& listing);
-  void try_evict(const std::shared_ptr<Eviction>& eviction);
   Time patience() const { return loop().now() + Nanos(parts_.patience); }
   // Until when the caller of the question that begins now waits.
   Time question_deadline() {
@@ -108,7 +105,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   }
 
   Loop& loop() const noexcept { return *parts_.link.loop; }
-  std::string prefix(const LockName& name) const;
 
   const SessionParts parts_;
   SessionListener& listener_;
@@ -128,6 +124,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   OwnTickets tickets_;
   const SessionContext context_{parts_, lifetime_, *parts_.link.loop, link_, retries_};
   StrayKeys stray_keys_;
+  OperatorCalls operator_calls_;
   std::map<std::int64_t, PendingKeyLoss> key_losses_;  // by lease
   std::uint64_t questions_ = 0;
 };

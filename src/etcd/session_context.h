@@ -2,7 +2,9 @@
 #pragma once
 
 #include "common/base/lifetime.h"
+#include "common/seam/lock_name.h"
 #include "etcd/link.h"
+#include "etcd/path.h"
 #include "etcd/retries.h"
 
 #include <chrono>
@@ -26,6 +28,8 @@ struct SessionContext {
   Loop& loop;
   Link& link;
   Retries& retries;
+
+  std::string prefix(const LockName& name) const { return lock_prefix(parts.root, name.text()); }
 };
 
 }  // namespace baton::etcd

@@ -21,7 +21,8 @@ Session::Session(SessionParts parts, SessionListener& listener,
       watches_(*parts_.link.loop, link_),
       sequencer_(*parts_.link.loop),
       tickets_(leases_),
-      stray_keys_(context_, leases_, watches_, tickets_) {
+      stray_keys_(context_, leases_, watches_, tickets_),
+      operator_calls_(context_, sequencer_) {
   loop().defer(lifetime_.guard([this] { begin(); }));
 }
 

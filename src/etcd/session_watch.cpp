@@ -65,7 +65,7 @@ void Session::key_loss_answered(std::int64_t lease, std::uint64_t question, bool
 WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                        WatchHandler handler) {
   Watches::Want want;
-  const std::string where = prefix(name);
+  const std::string where = context_.prefix(name);
   const auto id = parse_entry_id(ticket.id);
   want.key = where + (id ? id->suffix : ticket.id);
   want.created = static_cast<std::int64_t>(ticket.rank);

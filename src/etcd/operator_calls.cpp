@@ -1,9 +1,8 @@
-// Session: implements the operators' calls inspect, list and evict. Lost answers are requested
-// again while a caller may wait for them.
+#include "etcd/operator_calls.h"
+
 #include "common/seam/token_base.h"
 #include "etcd/path.h"
 #include "etcd/queue.h"
-#include "etcd/session.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,28 +28,25 @@ Entry make_entry(const std::string& prefix, const etcdpb::KeyValue& kv) {
 
 }  // namespace
 
-void Session::inspect(const LockName& name, Answer<LockSnapshot> answer) {
-  inspect_by(question_deadline(), name, std::move(answer));
-}
-
-void Session::inspect_by(Time until, const LockName& name, Answer<LockSnapshot> answer) {
+void OperatorCalls::inspect(Time until, const LockName& name, Answer<LockSnapshot> answer) {
   // Wait for our own removals: the snapshot must not show tickets that this client has withdrawn.
-  sequencer_.peek(prefix(name), [this, until, name, answer = std::move(answer)](bool) mutable {
-    inspect_now(until, name, std::move(answer));
-  });
+  sequencer_.peek(context_.prefix(name),
+                  [this, until, name, answer = std::move(answer)](bool) mutable {
+                    inspect_now(until, name, std::move(answer));
+                  });
 }
 
-void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer) {
-  const std::string where = prefix(name);
+void OperatorCalls::inspect_now(Time until, const LockName& name, Answer<LockSnapshot> answer) {
+  const std::string where = context_.prefix(name);
   auto request = full_range(where);
   request.set_keys_only(false);
-  link_.ask<etcdpb::RangeResponse>(
+  context_.link.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      lifetime_.guard([this, until, name, where,
-                       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (is_transient(reply.status) && loop().now() < until) {
-          retries_.later([this, until, name, answer = std::move(answer)]() mutable {
-            inspect_by(until, name, std::move(answer));
+      context_.lifetime.guard([this, until, name, where, answer = std::move(answer)](
+                                  Reply<etcdpb::RangeResponse>& reply) mutable {
+        if (is_transient(reply.status) && context_.loop.now() < until) {
+          context_.retries.later([this, until, name, answer = std::move(answer)]() mutable {
+            inspect(until, name, std::move(answer));
           });
           return;
         }
@@ -71,7 +67,7 @@ void Session::inspect_now(Time until, const LockName& name, Answer<LockSnapshot>
 
 // ---- evict
 
-struct Session::Eviction {
+struct OperatorCalls::Eviction {
   std::string key;
   std::int64_t created = 0;  // 0: any create revision
   bool possible = true;      // false: no entry can have this id
@@ -80,33 +76,34 @@ struct Session::Eviction {
   Answer<bool> answer;
 };
 
-void Session::evict(const LockName& name, std::string_view entry_id, Answer<bool> answer) {
+void OperatorCalls::evict(Time until, const LockName& name, std::string_view entry_id,
+                          Answer<bool> answer) {
   const auto id = parse_entry_id(entry_id);
   // Ask the store even for an id that no entry can have, so that a caller without permission or
   // without a connection gets that error. Nothing is removed in this case, even if the prefix
   // itself is a key.
   auto eviction = std::make_shared<Eviction>();
   eviction->possible = id && id->suffix != kTokenBaseName;
-  eviction->key = prefix(name) + (id ? id->suffix : "");
+  eviction->key = context_.prefix(name) + (id ? id->suffix : "");
   eviction->created = id ? id->revision : 0;
-  eviction->until = question_deadline();
+  eviction->until = until;
   eviction->answer = std::move(answer);
   try_evict(eviction);
 }
 
-void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
+void OperatorCalls::try_evict(const std::shared_ptr<Eviction>& eviction) {
   etcdpb::RangeRequest request;
   request.set_key(eviction->key);
   request.set_keys_only(true);
   // Returns true if it has scheduled a retry.
   const auto retry = [this, eviction](Status status) {
-    if (!is_transient(status) || loop().now() >= eviction->until) return false;
-    retries_.later([this, eviction] { try_evict(eviction); });
+    if (!is_transient(status) || context_.loop.now() >= eviction->until) return false;
+    context_.retries.later([this, eviction] { try_evict(eviction); });
     return true;
   };
-  link_.ask<etcdpb::RangeResponse>(
+  context_.link.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      lifetime_.guard([this, eviction, retry](Reply<etcdpb::RangeResponse>& found) {
+      context_.lifetime.guard([this, eviction, retry](Reply<etcdpb::RangeResponse>& found) {
         if (retry(found.status)) return;
         if (!found.ok()) {
           eviction->answer(found.error("read " + eviction->key));
@@ -123,8 +120,8 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
         // Do not send the removal after the caller's deadline, when the caller was told that it did
         // not happen. Checked again when the request has waited for a token or for the limit.
         RequestOptions how;
-        how.wanted =
-            lifetime_.guard_or(false, [this, eviction] { return loop().now() < eviction->until; });
+        how.wanted = context_.lifetime.guard_or(
+            false, [this, eviction] { return context_.loop.now() < eviction->until; });
         etcdpb::TxnRequest txn;
         auto& compare = *txn.add_compare();
         compare.set_key(eviction->key);
@@ -132,9 +129,9 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
         compare.set_result(etcdpb::Compare::EQUAL);
         compare.set_create_revision(now);
         txn.add_success()->mutable_request_delete_range()->set_key(eviction->key);
-        link_.ask<etcdpb::TxnResponse>(
+        context_.link.ask<etcdpb::TxnResponse>(
             Call::txn, txn, how,
-            lifetime_.guard([eviction, retry](Reply<etcdpb::TxnResponse>& reply) {
+            context_.lifetime.guard([eviction, retry](Reply<etcdpb::TxnResponse>& reply) {
               eviction->in_doubt |= reply.status == Status::lost;
               if (retry(reply.status)) return;
               if (!reply.ok()) {
@@ -148,7 +145,7 @@ void Session::try_evict(const std::shared_ptr<Eviction>& eviction) {
 
 // ---- list: page by page, all pages at one revision
 
-struct Session::Listing {
+struct OperatorCalls::Listing {
   std::string prefix;
   std::string next;  // the first key of the next page
   std::string end;
@@ -158,37 +155,34 @@ struct Session::Listing {
   Answer<std::vector<std::string>> answer;
 };
 
-void Session::list(std::string_view wanted, Answer<std::vector<std::string>> answer) {
-  list_by(question_deadline(), wanted, std::move(answer));
-}
-
-void Session::list_by(Time until, std::string_view wanted,
-                      Answer<std::vector<std::string>> answer) {
+void OperatorCalls::list(Time until, std::string_view wanted,
+                         Answer<std::vector<std::string>> answer) {
   auto listing = std::make_shared<Listing>();
   listing->prefix = wanted;
   listing->until = until;
-  const std::string below = (parts_.root.empty() ? "" : parts_.root + "/") + listing->prefix;
+  const std::string below =
+      (context_.parts.root.empty() ? "" : context_.parts.root + "/") + listing->prefix;
   listing->next = below.empty() ? std::string(1, '\0') : below;
   listing->end = range_end_of(below);
   listing->answer = std::move(answer);
   list_on(listing);
 }
 
-void Session::list_on(const std::shared_ptr<Listing>& listing) {
+void OperatorCalls::list_on(const std::shared_ptr<Listing>& listing) {
   etcdpb::RangeRequest request;
   request.set_key(listing->next);
   request.set_range_end(listing->end);
   request.set_keys_only(true);
   request.set_limit(kPage);
   request.set_revision(listing->revision);
-  link_.ask<etcdpb::RangeResponse>(
+  context_.link.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      lifetime_.guard([this, listing](Reply<etcdpb::RangeResponse>& reply) {
+      context_.lifetime.guard([this, listing](Reply<etcdpb::RangeResponse>& reply) {
         if ((is_transient(reply.status) || reply.status == Status::bad_revision) &&
-            loop().now() < listing->until) {
+            context_.loop.now() < listing->until) {
           // The revision was compacted meanwhile, or no server answered: start from the beginning.
-          retries_.later([this, listing] {
-            list_by(listing->until, listing->prefix, std::move(listing->answer));
+          context_.retries.later([this, listing] {
+            list(listing->until, listing->prefix, std::move(listing->answer));
           });
           return;
         }
@@ -197,7 +191,7 @@ void Session::list_on(const std::shared_ptr<Listing>& listing) {
           return;
         }
         for (const auto& kv : reply.body.kvs()) {
-          auto name = lock_of_key(parts_.root, kv.key());
+          auto name = lock_of_key(context_.parts.root, kv.key());
           if (name && name->starts_with(listing->prefix)) listing->found.insert(*std::move(name));
         }
         if (reply.body.more() && reply.body.kvs_size() > 0) {
