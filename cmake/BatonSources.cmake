@@ -93,6 +93,7 @@ set(BATON_ZK_SESSION_SOURCES
     watches.cpp)
 set(BATON_ZK_SOURCES acl.cpp backend.cpp client_handle.cpp log.cpp socket.cpp request_numbers.cpp)
 set(BATON_ETCD_SESSION_SOURCES
+    key_loss.cpp
     lock_sequencer.cpp
     leases.cpp
     leases_beats.cpp

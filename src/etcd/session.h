@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/seam/session.h"
+#include "etcd/key_loss.h"
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
 #include "etcd/link.h"
@@ -16,9 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,12 +60,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   std::chrono::milliseconds backstop() const override;
 
  private:
-  // Keys of one lease that are gone, while the session asks whether the lease is gone as well.
-  struct PendingKeyLoss {
-    std::vector<std::pair<OwnTicketPtr, WatchHandler>> tickets;
-    std::uint64_t question = 0;  // answers to earlier questions are ignored
-    TimerId timer = TimerId::none;
-  };
   // session.cpp
   void enter(const OwnTicketPtr& ticket, Answer<Standing> answer);
   void send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn, Answer<Standing> answer);
@@ -84,8 +77,6 @@ class Session final : public internal::Session, private LinkListener, private Le
 
   // session_watch.cpp
   void verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer);
-  void own_key_gone(const OwnTicketPtr& ticket, WatchHandler handler);
-  void key_loss_answered(std::int64_t lease, std::uint64_t question, bool lease_gone);
 
   // session_lifecycle.cpp: opening, the lease, the end
   void begin();
@@ -125,8 +116,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   const SessionContext context_{parts_, lifetime_, *parts_.link.loop, link_, retries_};
   StrayKeys stray_keys_;
   OperatorCalls operator_calls_;
-  std::map<std::int64_t, PendingKeyLoss> key_losses_;  // by lease
-  std::uint64_t questions_ = 0;
+  KeyLoss key_loss_;
 };
 
 }  // namespace baton::etcd

@@ -22,14 +22,15 @@ Session::Session(SessionParts parts, SessionListener& listener,
       sequencer_(*parts_.link.loop),
       tickets_(leases_),
       stray_keys_(context_, leases_, watches_, tickets_),
-      operator_calls_(context_, sequencer_) {
+      operator_calls_(context_, sequencer_),
+      key_loss_(context_, watches_, tickets_,
+                [this](const std::string& detail) { end_session(Errc::session_expired, detail); }) {
   loop().defer(lifetime_.guard([this] { begin(); }));
 }
 
 Session::~Session() {
   lifetime_.end();
   lease_->end();
-  for (const auto& [lease, group] : key_losses_) loop().cancel(group.timer);
 }
 
 // ---- opening
