@@ -104,9 +104,9 @@ set(BATON_ETCD_SESSION_SOURCES
     retries.cpp
     path.cpp
     queue.cpp
+    queue_reader.cpp
     session.cpp
     session_lifecycle.cpp
-    session_watch.cpp
     status.cpp
     stray_keys.cpp
     token_base.cpp

@@ -206,4 +206,28 @@ void OperatorCalls::list_on(const std::shared_ptr<Listing>& listing) {
       }));
 }
 
+// ---- verify
+
+void OperatorCalls::verify(Time until, Nonce nonce, Answer<bool> answer) {
+  const auto ticket = tickets_.find(nonce);
+  if (ticket == nullptr || !is_present(ticket->state())) {
+    context_.loop.defer(
+        context_.lifetime.guard([answer = std::move(answer)]() mutable { answer(false); }));
+    return;
+  }
+  reader_.look_at_all(
+      ticket, static_cast<std::int64_t>(ticket->token),
+      [this, until, nonce, answer = std::move(answer)](Result<Standing> result) mutable {
+        if (!result && transient(result.error()) && context_.loop.now() < until) {
+          context_.retries.later([this, until, nonce, answer = std::move(answer)]() mutable {
+            verify(until, nonce, std::move(answer));
+          });
+        } else if (!result) {
+          answer(result.error());
+        } else {
+          answer(result->view.tickets.size() == 1 && result->view.omitted_ahead == 0);
+        }
+      });
+}
+
 }  // namespace baton::etcd

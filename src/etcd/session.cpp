@@ -1,5 +1,4 @@
-// Session: joins queues, looks at them, and withdraws tickets. session_watch.cpp has the watches,
-// session_lifecycle.cpp the lease and the end.
+// Session: joins queues and withdraws tickets. session_lifecycle.cpp has the lease and the end.
 #include "etcd/session.h"
 
 #include "etcd/path.h"
@@ -47,7 +46,7 @@ etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
 void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   if (const auto known = tickets_.find(nonce)) {
     if (is_present(known->state())) {
-      look(name, nonce, {}, std::move(answer));
+      reader_.look(nonce, {}, std::move(answer));
     } else {
       enter(known, std::move(answer));
     }
@@ -146,7 +145,8 @@ void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& re
     answer(Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled"));
     return;
   }
-  deliver(ticket, body.responses(1).response_range(), body.header().revision(), std::move(answer));
+  reader_.deliver(ticket, body.responses(1).response_range(), body.header().revision(),
+                  std::move(answer));
 }
 
 void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
@@ -167,131 +167,6 @@ void Session::flush_withdrawals(const OwnTicketPtr& ticket) {
   for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
     withdraw(ticket->name, ticket->nonce, std::move(withdrawal));
   }
-}
-
-// ---- looking
-
-void Session::deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
-                      std::int64_t revision, Answer<Standing> answer) {
-  auto result = read_queue(ticket->prefix, ticket->key, ticket->token, ticket->nonce, reading);
-  if (result.incomplete) {
-    look_at_all(ticket, 0, std::move(answer));
-    return;
-  }
-  // This read is older than the deletion of our key, which its watch has already reported: another
-  // client may hold the lock now. Read again, once for each deletion. The second result counts.
-  if (revision < ticket->gone_at &&
-      std::exchange(ticket->doubted_at, ticket->gone_at) != ticket->gone_at) {
-    look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
-    return;
-  }
-  ticket->seen = std::max(ticket->seen, revision);
-  ticket->told = revision;
-  result.standing.sign = ticket->sign;
-  answer(std::move(result.standing));
-}
-
-void Session::look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) {
-  const auto ticket = tickets_.find(nonce);
-  if (ticket == nullptr || !is_present(ticket->state())) {
-    loop().defer(lifetime_.guard([answer = std::move(answer)]() mutable { answer(Standing{}); }));
-    return;
-  }
-  // Use only a hint that is newer than every delivered read. A read at an older revision could show
-  // a predecessor that is already gone, and a watch of its key would start after the deletion and
-  // never fire. If our own key was deleted since, only the cluster can tell.
-  if (hint.revision > std::max(ticket->seen, ticket->gone_at)) {
-    look_pinned(ticket, hint, std::move(answer));
-  } else {
-    look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
-  }
-}
-
-void Session::look_at_all(const OwnTicketPtr& ticket, std::int64_t newest,
-                          Answer<Standing> answer) {
-  lister_.read(
-      ticket->prefix, newest,
-      [this, ticket, answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (reply.ok()) {
-          deliver(ticket, reply.body, reply.body.header().revision(), std::move(answer));
-        } else {
-          answer(reply.error("look at " + ticket->prefix));
-        }
-      });
-}
-
-// Reads from the member that reported the change, at the revision of the change, without the other
-// members. This is safe: the read shows a true state of the past, entries ahead never come back,
-// and the watch of our own key reports its deletion.
-void Session::look_pinned(const OwnTicketPtr& ticket, const LookHint& hint,
-                          Answer<Standing> answer) {
-  auto request = short_range(ticket->prefix, static_cast<std::int64_t>(ticket->token));
-  request.set_revision(hint.revision);
-  request.set_serializable(true);
-  RequestOptions how;
-  how.endpoint = hint.server;
-  how.linearizable = false;
-  how.timeout = kPinnedPatience;
-  link_.ask<etcdpb::RangeResponse>(
-      Call::range, request, how,
-      lifetime_.guard([this, ticket, revision = hint.revision,
-                       answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (reply.ok()) {
-          deliver(ticket, reply.body, revision, std::move(answer));
-        } else {
-          // The member has not reached the revision yet, has compacted it, or cannot be reached.
-          look_at_all(ticket, static_cast<std::int64_t>(ticket->token), std::move(answer));
-        }
-      }));
-}
-
-void Session::peek(const LockName& name, Answer<bool> busy) {
-  const std::string where = context_.prefix(name);
-  sequencer_.peek(where, [this, where, busy = std::move(busy)](bool go) mutable {
-    if (go) {
-      peek_now(where, std::move(busy));
-      return;
-    }
-    loop().defer(lifetime_.guard([text = link_.trouble(), where, busy = std::move(busy)]() mutable {
-      busy(Error(Errc::connection_failed, "look at " + where + ": " + text));
-    }));
-  });
-}
-
-void Session::peek_now(const std::string& where, Answer<bool> busy) {
-  auto request = full_range(where);
-  request.set_limit(kShortReading);
-  link_.ask<etcdpb::RangeResponse>(
-      Call::range, request, {},
-      lifetime_.guard([this, where,
-                       busy = std::move(busy)](Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (!reply.ok()) {
-          busy(reply.error("look at " + where));
-          return;
-        }
-        for (const auto& kv : reply.body.kvs()) {
-          if (is_direct_entry(where, kv.key())) {
-            busy(true);
-            return;
-          }
-        }
-        if (!reply.body.more()) {
-          busy(false);
-          return;
-        }
-        // So far the read shows only entries of locks below this one.
-        lister_.read(where, 0,
-                     [where, busy = std::move(busy)](Reply<etcdpb::RangeResponse>& all) mutable {
-                       if (!all.ok()) {
-                         busy(all.error("look at " + where));
-                         return;
-                       }
-                       bool any = false;
-                       for (const auto& kv : all.body.kvs())
-                         any |= is_direct_entry(where, kv.key());
-                       busy(any);
-                     });
-      }));
 }
 
 // ---- leaving
@@ -350,6 +225,19 @@ void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
         tickets_.apply(ticket, TicketEvent::removed);
         answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
       }));
+}
+
+// ---- watching
+
+WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
+                       WatchHandler handler) {
+  Watches::Want want;
+  const std::string where = context_.prefix(name);
+  const auto id = parse_entry_id(ticket.id);
+  want.key = where + (id ? id->suffix : ticket.id);
+  want.created = static_cast<std::int64_t>(ticket.rank);
+  if (ticket.ours) return key_loss_.watch(std::move(want), *ticket.ours, std::move(handler));
+  return reader_.watch(std::move(want), what.waiter, std::move(handler));
 }
 
 }  // namespace baton::etcd

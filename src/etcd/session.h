@@ -9,7 +9,7 @@
 #include "etcd/link.h"
 #include "etcd/operator_calls.h"
 #include "etcd/own_tickets.h"
-#include "etcd/read_coalescer.h"
+#include "etcd/queue_reader.h"
 #include "etcd/session_context.h"
 #include "etcd/stray_keys.h"
 #include "etcd/watches.h"
@@ -34,14 +34,19 @@ class Session final : public internal::Session, private LinkListener, private Le
   ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
-  void look(const LockName& name, Nonce nonce, const LookHint& hint,
-            Answer<Standing> answer) override;
-  void peek(const LockName& name, Answer<bool> busy) override;
+  void look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) override {
+    reader_.look(nonce, hint, std::move(answer));
+  }
+  void peek(const LockName& name, Answer<bool> busy) override {
+    reader_.peek(name, std::move(busy));
+  }
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;
   void unwatch(WatchId id) override { watches_.unwatch(id); }
   void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) override;
-  void verify(const LockName& name, Nonce nonce, Answer<bool> answer) override;
+  void verify(const LockName&, Nonce nonce, Answer<bool> answer) override {
+    operator_calls_.verify(question_deadline(), nonce, std::move(answer));
+  }
   void inspect(const LockName& name, Answer<LockSnapshot> answer) override {
     operator_calls_.inspect(question_deadline(), name, std::move(answer));
   }
@@ -63,20 +68,12 @@ class Session final : public internal::Session, private LinkListener, private Le
   // session.cpp
   void enter(const OwnTicketPtr& ticket, Answer<Standing> answer);
   void send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn, Answer<Standing> answer);
-  void peek_now(const std::string& where, Answer<bool> busy);
   void entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
                Answer<Standing> answer);
   void not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
                    Answer<Standing> answer);
-  void deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
-               std::int64_t revision, Answer<Standing> answer);
-  void look_at_all(const OwnTicketPtr& ticket, std::int64_t newest, Answer<Standing> answer);
-  void look_pinned(const OwnTicketPtr& ticket, const LookHint& hint, Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
   void flush_withdrawals(const OwnTicketPtr& ticket);
-
-  // session_watch.cpp
-  void verify_by(Time until, const LockName& name, Nonce nonce, Answer<bool> answer);
 
   // session_lifecycle.cpp: opening, the lease, the end
   void begin();
@@ -109,12 +106,12 @@ class Session final : public internal::Session, private LinkListener, private Le
   Retries retries_;
   Link link_;
   Leases leases_;
-  ReadCoalescer lister_;
   Watches watches_;
   LockSequencer sequencer_;
   OwnTickets tickets_;
   const SessionContext context_{parts_, lifetime_, *parts_.link.loop, link_, retries_};
   StrayKeys stray_keys_;
+  QueueReader reader_;
   OperatorCalls operator_calls_;
   KeyLoss key_loss_;
 };
