@@ -1,6 +1,10 @@
 # Warnings of our own code; never imposed on those who include us.
 function(baton_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Checks that what a mutex guards is used only while it is locked (src/common/base/mutex.h).
+    target_compile_options(${target} PRIVATE -Wthread-safety)
+  endif()
   if(BATON_SANITIZER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 sees uninitialised values inside <regex> and <functional> when it instruments them.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)

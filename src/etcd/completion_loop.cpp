@@ -1,4 +1,5 @@
 #include "etcd/completion_loop.h"
+#include "common/base/mutex.h"
 
 #include "common/base/signal_shield.h"
 #include "etcd/wall_clock.h"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <unordered_set>
 #include <utility>
 
@@ -76,7 +76,7 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
       for (CompletionTag* call : calls_) call->cancel();
     });
     {
-      const std::lock_guard guard(bell_mutex_);
+      const MutexLock guard(bell_mutex_);
       shut_ = true;
     }
     queue_.Shutdown();
@@ -96,7 +96,7 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
  private:
   void got(void* tag, bool ok) {
     if (tag == &bell_) {
-      const std::lock_guard guard(bell_mutex_);
+      const MutexLock guard(bell_mutex_);
       ringing_ = false;
       return;
     }
@@ -117,7 +117,7 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
   }
 
   void ring() noexcept override {
-    const std::lock_guard guard(bell_mutex_);
+    const MutexLock guard(bell_mutex_);
     if (shut_ || ringing_) return;
     ringing_ = true;
     const SignalShield shield;  // runs on any thread, and gRPC may start threads
@@ -132,10 +132,10 @@ class CompletionLoop::State final : public Strand, public CallRegistry {
   grpc::CompletionQueue queue_;
   std::atomic<std::thread::id> thread_{};
   std::atomic<Time> asleep_until_{kNever};  // kNever: awake
-  std::mutex bell_mutex_;
-  grpc::Alarm bell_;
-  bool ringing_ = false;
-  bool shut_ = false;
+  Mutex bell_mutex_;
+  grpc::Alarm bell_;  // set under bell_mutex_
+  bool ringing_ BATON_GUARDED_BY(bell_mutex_) = false;
+  bool shut_ BATON_GUARDED_BY(bell_mutex_) = false;
   std::unordered_set<CompletionTag*> calls_;  // use on the strand
 };
 

@@ -1,13 +1,12 @@
 #include "etcd/wall_clock.h"
-
-#include <mutex>
+#include "common/base/mutex.h"
 
 namespace baton::etcd {
 
 bool wall_clock_was_set_back() noexcept {
-  static std::mutex mutex;
-  static WallClock clock;
-  const std::lock_guard guard(mutex);
+  static Mutex mutex;
+  static WallClock clock BATON_GUARDED_BY(mutex);
+  const MutexLock guard(mutex);
   // The wall clock is read first. A pause between the two reads then looks like a small step back,
   // and the next call corrects it. In the other order the pause would raise the greatest offset,
   // and later calls would report a step back.

@@ -1,13 +1,13 @@
 #include "memory/backend.h"
 
 #include "common/base/fork_guard.h"
+#include "common/base/mutex.h"
 #include "common/base/thread_loop.h"
 #include "memory/named_stores.h"
 #include "memory/session.h"
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <utility>
 
 namespace baton::memory {
@@ -15,8 +15,8 @@ namespace baton::memory {
 namespace {
 
 struct NamedStores {
-  std::mutex mutex;
-  std::map<std::string, std::weak_ptr<NamedStore>> stores;
+  Mutex mutex;
+  std::map<std::string, std::weak_ptr<NamedStore>> stores BATON_GUARDED_BY(mutex);
 };
 
 std::uint64_t next_client() {
@@ -73,7 +73,7 @@ std::uint64_t first_token() {
 
 std::shared_ptr<NamedStore> find_named_store(const std::string& name) {
   auto& r = per_process<NamedStores>();  // a forked child starts with no stores
-  const std::lock_guard guard(r.mutex);
+  const MutexLock guard(r.mutex);
   std::erase_if(r.stores, [](const auto& entry) { return entry.second.expired(); });
   if (auto named = r.stores[name].lock()) return named;
   auto named = std::make_shared<NamedStore>();
@@ -86,7 +86,7 @@ std::shared_ptr<NamedStore> find_named_store(const std::string& name) {
 
 bool add_named_store(const std::string& name, const std::shared_ptr<NamedStore>& named) {
   auto& r = per_process<NamedStores>();  // a forked child starts with no stores
-  const std::lock_guard guard(r.mutex);
+  const MutexLock guard(r.mutex);
   if (!r.stores[name].expired()) return false;
   r.stores[name] = named;
   return true;

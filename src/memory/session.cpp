@@ -2,9 +2,9 @@
 
 #include "common/seam/lease.h"
 #include "common/base/mutant.h"
+#include "common/base/mutex.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -24,7 +24,7 @@ class Session::Peer final : public SessionPeer {
     send([](Session& s) { s.over("the store ended the session"); });
   }
   void cut() {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     transport_ = nullptr;
     *session_ = nullptr;
   }
@@ -34,14 +34,14 @@ class Session::Peer final : public SessionPeer {
  private:
   template <class F>
   void send(F f) {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (transport_ == nullptr) return;
     transport_->news([session = session_, f] {
       if (*session != nullptr) f(**session);
     });
   }
-  std::mutex mutex_;  // the store calls from any thread; cut() comes from the strand
-  std::shared_ptr<Transport> transport_;
+  Mutex mutex_;  // the store calls from any thread; cut() comes from the strand
+  std::shared_ptr<Transport> transport_ BATON_GUARDED_BY(mutex_);
   // Read and written only on the strand.
   std::shared_ptr<Session*> session_ = std::make_shared<Session*>(nullptr);
 };

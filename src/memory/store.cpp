@@ -35,7 +35,7 @@ void Store::deliver(const News& news) {
 
 SessionId Store::open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
                       std::shared_ptr<SessionPeer> peer, Time now) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const SessionId id{next_session_++};
   const Time expires = leases_ ? saturating_add_ms(now, timeout) : kNever;
   sessions_.emplace(
@@ -44,7 +44,7 @@ SessionId Store::open(std::uint64_t client, std::string label, std::chrono::mill
 }
 
 bool Store::heartbeat(SessionId session, Time now) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return false;
   if (leases_) found->second.expires = saturating_add_ms(now, found->second.timeout);
@@ -74,7 +74,7 @@ void Store::end(SessionId session, News& news) {
 void Store::close(SessionId session) {
   News news;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     end(session, news);
   }
   deliver(news);
@@ -83,7 +83,7 @@ void Store::close(SessionId session) {
 void Store::expire(Time now) {
   News news;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     for (auto it = sessions_.begin(); it != sessions_.end();) {
       const auto [id, peer, expires] = std::tuple(it->first, it->second.peer, it->second.expires);
       ++it;
@@ -100,7 +100,7 @@ void Store::expire_all() { expire(kNever); }
 void Store::end_session(SessionId session) {
   News news;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return;
     const auto peer = found->second.peer;
@@ -111,7 +111,7 @@ void Store::end_session(SessionId session) {
 }
 
 Time Store::next_expiry() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   Time next = kNever;
   for (const auto& [id, record] : sessions_) next = std::min(next, record.expires);
   return next;
@@ -146,7 +146,7 @@ Standing Store::standing(const Queue& queue, const LockName& name, const Session
 }
 
 Result<Standing> Store::join(SessionId session, const LockName& name, Nonce nonce) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
   SessionRecord& record = found->second;
@@ -171,7 +171,7 @@ Result<Standing> Store::join(SessionId session, const LockName& name, Nonce nonc
 }
 
 Result<Standing> Store::look(SessionId session, const LockName& name, Nonce nonce) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
   const auto queue = queues_.find(name);
@@ -180,13 +180,13 @@ Result<Standing> Store::look(SessionId session, const LockName& name, Nonce nonc
 }
 
 Result<bool> Store::peek(SessionId session, const LockName& name) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (!sessions_.contains(session)) return over();
   return queues_.contains(name);
 }
 
 Result<bool> Store::verify(SessionId session, const LockName& name, Nonce nonce) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
   const auto mine = found->second.tickets.find({name, nonce});
@@ -213,7 +213,7 @@ void Store::remove(const LockName& name, std::uint64_t rank, News& news) {
 Result<WithdrawResult> Store::withdraw(SessionId session, const LockName& name, Nonce nonce) {
   News news;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return over();
     if (leases_) {  // a store without leases has a direct transport: no join arrives late
@@ -231,7 +231,7 @@ Result<WithdrawResult> Store::withdraw(SessionId session, const LockName& name, 
 void Store::watch(SessionId session, const LockName& name, std::uint64_t rank, WatchId id) {
   News news;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return;
     const auto queue = queues_.find(name);
@@ -247,7 +247,7 @@ void Store::watch(SessionId session, const LockName& name, std::uint64_t rank, W
 }
 
 void Store::unwatch(SessionId session, WatchId id) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
   const auto watch = found->second.watches.find(id);
@@ -261,7 +261,7 @@ void Store::unwatch(SessionId session, WatchId id) {
 // ---- operators
 
 LockSnapshot Store::inspect(const LockName& name) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   LockSnapshot snapshot{name.text(), {}};
   const auto queue = queues_.find(name);
   if (queue == queues_.end()) return snapshot;
@@ -273,7 +273,7 @@ LockSnapshot Store::inspect(const LockName& name) const {
 }
 
 std::vector<std::string> Store::list(std::string_view prefix) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, queue] : queues_) {
     if (name.text().starts_with(prefix)) names.push_back(name.text());
@@ -284,7 +284,7 @@ std::vector<std::string> Store::list(std::string_view prefix) const {
 bool Store::evict(const LockName& name, std::string_view id) {
   News news;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     const auto queue = queues_.find(name);
     if (queue == queues_.end()) return false;
     const auto ticket = std::find_if(queue->second.begin(), queue->second.end(),
@@ -298,7 +298,7 @@ bool Store::evict(const LockName& name, std::string_view id) {
 }
 
 Result<std::uint64_t> Store::settle_token_base(std::uint64_t wanted) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   if (wanted != 0 && token_base_ == 0) {
     if (!queues_.empty()) return token_base_in_use(wanted, queues_.begin()->first.text());
     token_base_ = wanted;
@@ -307,7 +307,7 @@ Result<std::uint64_t> Store::settle_token_base(std::uint64_t wanted) {
 }
 
 std::size_t Store::entries(const std::string& name) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   for (const auto& [lock, queue] : queues_) {
     if (lock.text() == name) return queue.size();
   }
@@ -315,18 +315,18 @@ std::size_t Store::entries(const std::string& name) const {
 }
 
 std::uint64_t Store::front_token(const LockName& name) const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const auto queue = queues_.find(name);
   return queue == queues_.end() ? 0 : queue->second.begin()->second.token;
 }
 
 std::size_t Store::sessions() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return sessions_.size();
 }
 
 std::size_t Store::watches() const {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   return watchers_.size();
 }
 

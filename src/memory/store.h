@@ -8,6 +8,7 @@
 #include <baton/result.h>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/seam/session.h"
 #include "common/seam/ticket.h"
 
@@ -15,7 +16,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -103,19 +103,20 @@ class Store {
 
   Standing standing(const Queue& queue, const LockName& name, const SessionRecord& session,
                     SessionId id, Nonce nonce) const;
-  void remove(const LockName& name, std::uint64_t rank, News& news);  // mutex held
-  void end(SessionId session, News& news);                            // mutex held
+  void remove(const LockName& name, std::uint64_t rank, News& news) BATON_REQUIRES(mutex_);
+  void end(SessionId session, News& news) BATON_REQUIRES(mutex_);
   static void deliver(const News& news);
   static std::string entry_id(const StoredTicket& ticket);
 
   const bool leases_;
-  mutable std::mutex mutex_;
-  std::uint64_t revision_;
-  std::uint64_t token_base_ = 0;  // 0: none is recorded
-  std::uint64_t next_session_ = 1;
-  std::map<LockName, Queue> queues_;
-  std::map<SessionId, SessionRecord> sessions_;
-  std::map<std::pair<LockName, std::uint64_t>, std::set<std::pair<SessionId, WatchId>>> watchers_;
+  mutable Mutex mutex_;
+  std::uint64_t revision_ BATON_GUARDED_BY(mutex_);
+  std::uint64_t token_base_ BATON_GUARDED_BY(mutex_) = 0;  // 0: none is recorded
+  std::uint64_t next_session_ BATON_GUARDED_BY(mutex_) = 1;
+  std::map<LockName, Queue> queues_ BATON_GUARDED_BY(mutex_);
+  std::map<SessionId, SessionRecord> sessions_ BATON_GUARDED_BY(mutex_);
+  std::map<std::pair<LockName, std::uint64_t>, std::set<std::pair<SessionId, WatchId>>> watchers_
+      BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::memory

@@ -3,6 +3,7 @@
 #include <baton/error.h>
 
 #include "common/base/fork_guard.h"
+#include "common/base/mutex.h"
 #include "common/seam/lock_name.h"
 #include "common/seam/url.h"
 #include "memory/named_stores.h"
@@ -15,6 +16,8 @@
 namespace baton::testing {
 
 using internal::Loop;
+using internal::Mutex;
+using internal::MutexLock;
 using internal::Nanos;
 using internal::Task;
 using internal::Time;
@@ -32,9 +35,9 @@ struct Faults {
     bool drop = false;
     Nanos delay{};
   };
-  std::mutex mutex;
-  bool down = false;
-  std::deque<Next> next;
+  Mutex mutex;
+  bool down BATON_GUARDED_BY(mutex) = false;
+  std::deque<Next> next BATON_GUARDED_BY(mutex);
 };
 
 class FaultyTransport final : public Transport {
@@ -44,7 +47,7 @@ class FaultyTransport final : public Transport {
 
   void request(Traffic, Task at_store) override {
     {
-      const std::lock_guard guard(faults_->mutex);
+      const MutexLock guard(faults_->mutex);
       if (faults_->down) return;
     }
     at_store();
@@ -52,7 +55,7 @@ class FaultyTransport final : public Transport {
   void answer(Traffic kind, Task at_client) override {
     Faults::Next fault;
     {
-      const std::lock_guard guard(faults_->mutex);
+      const MutexLock guard(faults_->mutex);
       if (faults_->down) return;
       if (kind != Traffic::heartbeat && kind != Traffic::open && !faults_->next.empty()) {
         fault = faults_->next.front();
@@ -68,7 +71,7 @@ class FaultyTransport final : public Transport {
   }
   void news(Task at_client) override {
     {
-      const std::lock_guard guard(faults_->mutex);
+      const MutexLock guard(faults_->mutex);
       if (faults_->down) return;
     }
     loop_.post(std::move(at_client));
@@ -143,24 +146,28 @@ void MemoryStore::expire_sessions() {
 }
 
 void MemoryStore::disconnect() {
-  const std::lock_guard guard(impl_->faults->mutex);
-  impl_->faults->down = true;
+  Faults& faults = *impl_->faults;
+  const MutexLock guard(faults.mutex);
+  faults.down = true;
 }
 
 void MemoryStore::reconnect() {
-  const std::lock_guard guard(impl_->faults->mutex);
-  impl_->faults->down = false;
+  Faults& faults = *impl_->faults;
+  const MutexLock guard(faults.mutex);
+  faults.down = false;
 }
 
 void MemoryStore::drop_next_answer() {
-  const std::lock_guard guard(impl_->faults->mutex);
-  impl_->faults->next.push_back({true, {}});
+  Faults& faults = *impl_->faults;
+  const MutexLock guard(faults.mutex);
+  faults.next.push_back({true, {}});
 }
 
 void MemoryStore::delay_next_answer(std::chrono::milliseconds by) {
   if (by.count() < 0) throw Error(Errc::invalid_argument, "delay_next_answer: negative delay");
-  const std::lock_guard guard(impl_->faults->mutex);
-  impl_->faults->next.push_back({false, by});
+  Faults& faults = *impl_->faults;
+  const MutexLock guard(faults.mutex);
+  faults.next.push_back({false, by});
 }
 
 bool MemoryStore::remove_entry(std::string_view lock, std::string_view entry_id) {

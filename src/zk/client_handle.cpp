@@ -1,5 +1,6 @@
 #include "zk/client_handle.h"
 
+#include "common/base/mutex.h"
 #include "common/base/signal_shield.h"
 #include "zk/acl.h"
 #include "zk/socket.h"
@@ -9,7 +10,6 @@
 #include <zookeeper/zookeeper.h>
 
 #include <cerrno>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -64,9 +64,9 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
   explicit Core(const Address& to)
       : address(to), acl(!to.user.empty(), to.read_group), authenticated(to.user.empty()) {}
 
-  std::mutex mutex;
-  Loop* loop = nullptr;     // null after the ClientHandle was destroyed
-  std::vector<Item> inbox;  // drain() is posted when the first item comes
+  Mutex mutex;
+  Loop* loop BATON_GUARDED_BY(mutex) = nullptr;     // null after the ClientHandle was destroyed
+  std::vector<Item> inbox BATON_GUARDED_BY(mutex);  // drain() is posted when the first item comes
 
   // The members below are used only on the strand.
   const Address address;
@@ -90,7 +90,7 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
 
   // False: the ClientHandle was destroyed.
   bool put(Item item) noexcept {
-    const std::lock_guard guard(mutex);
+    const MutexLock guard(mutex);
     if (loop == nullptr) return false;
     const bool wake = inbox.empty();
     inbox.push_back(std::move(item));
@@ -164,7 +164,7 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
   void drain() {
     std::vector<Item> items;
     {
-      const std::lock_guard guard(mutex);
+      const MutexLock guard(mutex);
       items.swap(inbox);
     }
     for (auto& item : items) {
@@ -271,7 +271,7 @@ struct ClientHandle::Core : std::enable_shared_from_this<Core> {
   // Takes seconds if the server is silent. After it the C client makes no more callbacks.
   void reap(zhandle_t* zh) noexcept {
     zookeeper_close(zh);
-    const std::lock_guard guard(mutex);
+    const MutexLock guard(mutex);
     if (loop == nullptr) return;
     loop->post([self = shared_from_this()] {
       if (self->listener != nullptr && self->closed) std::exchange(self->closed, nullptr)();
@@ -300,7 +300,7 @@ ClientHandle::~ClientHandle() {
   core_->listener = nullptr;
   zhandle_t* zh = std::exchange(core_->handle, nullptr);
   {
-    const std::lock_guard guard(core_->mutex);
+    const MutexLock guard(core_->mutex);
     core_->loop = nullptr;
     for (const Item& item : core_->inbox) {
       if (item.kind == Item::Kind::opened && item.handle != nullptr) zh = item.handle;

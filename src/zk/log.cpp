@@ -1,16 +1,16 @@
 #include "zk/log.h"
 
 #include "common/base/fork_guard.h"
+#include "common/base/mutex.h"
 
-#include <mutex>
 #include <string_view>
 
 namespace baton::zk {
 
 namespace {
 struct Complaint {
-  std::mutex mutex;
-  std::string text;
+  Mutex mutex;
+  std::string text BATON_GUARDED_BY(mutex);
 };
 // Never destroyed: the C client's threads may outlive this library's objects.
 Complaint& complaint() { return per_process<Complaint>(); }
@@ -25,18 +25,21 @@ void on_client_log(const char* line) {
   const auto colon = text.find(": ", at);
   if (colon == std::string_view::npos) return;
   if (text.find("Delaying connection", colon) != std::string_view::npos) return;  // not an error
-  const std::lock_guard guard(complaint().mutex);
-  complaint().text = text.substr(colon + 2, 300);
+  Complaint& last = complaint();
+  const MutexLock guard(last.mutex);
+  last.text = text.substr(colon + 2, 300);
 }
 
 std::string last_complaint() {
-  const std::lock_guard guard(complaint().mutex);
-  return complaint().text;
+  Complaint& last = complaint();
+  const MutexLock guard(last.mutex);
+  return last.text;
 }
 
 void forget_complaint() {
-  const std::lock_guard guard(complaint().mutex);
-  complaint().text.clear();
+  Complaint& last = complaint();
+  const MutexLock guard(last.mutex);
+  last.text.clear();
 }
 
 }  // namespace baton::zk

@@ -1,5 +1,6 @@
 #include "zk/silent_server_probe.h"
 
+#include "common/base/mutex.h"
 #include "common/base/signal_shield.h"
 #include "common/base/unique_fd.h"
 
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -105,9 +105,9 @@ ProbeResult find_silent_servers(const std::vector<Endpoint>& servers,
 }
 
 struct SilentServerProbe::Shared {
-  std::mutex mutex;
-  Loop* loop = nullptr;  // null: the probe was destroyed
-  Found found;           // on the strand
+  Mutex mutex;
+  Loop* loop BATON_GUARDED_BY(mutex) = nullptr;  // null: the probe was destroyed
+  Found found;                                   // on the strand
 };
 
 SilentServerProbe::SilentServerProbe(Loop& loop, std::vector<Endpoint> servers,
@@ -119,7 +119,7 @@ SilentServerProbe::SilentServerProbe(Loop& loop, std::vector<Endpoint> servers,
   try {
     std::thread([shared = shared_, servers = std::move(servers), limit] {
       auto silence = find_silent_servers(servers, limit);
-      const std::lock_guard guard(shared->mutex);
+      const MutexLock guard(shared->mutex);
       if (shared->loop == nullptr) return;
       shared->loop->post([shared, silence = std::move(silence)] {
         if (shared->found) std::exchange(shared->found, nullptr)(silence);
@@ -132,7 +132,7 @@ SilentServerProbe::SilentServerProbe(Loop& loop, std::vector<Endpoint> servers,
 
 SilentServerProbe::~SilentServerProbe() {
   shared_->found = nullptr;
-  const std::lock_guard guard(shared_->mutex);
+  const MutexLock guard(shared_->mutex);
   shared_->loop = nullptr;
 }
 

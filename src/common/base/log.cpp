@@ -1,4 +1,5 @@
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 
 #include <baton/spdlog.h>
 
@@ -6,9 +7,7 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,9 +32,9 @@ const LogFunction& default_log() {
 
 struct LogQueue::State {
   void loop() {
-    std::unique_lock guard(mutex);
+    MutexLock guard(mutex);
     for (;;) {
-      changed.wait(guard, [this] { return stopping || !lines.empty(); });
+      while (!stopping && lines.empty()) changed.wait(guard);
       if (lines.empty()) return;
       const auto [level, text] = std::move(lines.front());
       lines.pop_front();
@@ -58,14 +57,14 @@ struct LogQueue::State {
   }
 
   LogFunction sink;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::pair<LogLevel, std::string>> lines;
-  std::size_t dropped = 0;
-  bool started = false;
-  bool writing = false;
-  bool stopping = false;
-  std::thread::id thread;
+  Mutex mutex;
+  Condition changed;
+  std::deque<std::pair<LogLevel, std::string>> lines BATON_GUARDED_BY(mutex);
+  std::size_t dropped BATON_GUARDED_BY(mutex) = 0;
+  bool started BATON_GUARDED_BY(mutex) = false;
+  bool writing BATON_GUARDED_BY(mutex) = false;
+  bool stopping BATON_GUARDED_BY(mutex) = false;
+  std::thread::id thread BATON_GUARDED_BY(mutex);
 };
 
 LogQueue::LogQueue(const LogFunction& sink) : state_(std::make_shared<State>()) {
@@ -73,14 +72,14 @@ LogQueue::LogQueue(const LogFunction& sink) : state_(std::make_shared<State>()) 
 }
 
 LogQueue::~LogQueue() {
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->stopping = true;  // the thread writes the remaining lines, then ends
   state_->changed.notify_all();
 }
 
 void LogQueue::write(LogLevel level, std::string_view text) noexcept {
   try {
-    const std::lock_guard guard(state_->mutex);
+    const MutexLock guard(state_->mutex);
     if (state_->lines.size() >= kMostLines) {
       ++state_->dropped;
       return;
@@ -98,11 +97,13 @@ void LogQueue::write(LogLevel level, std::string_view text) noexcept {
 }
 
 void LogQueue::flush(std::chrono::milliseconds wait) noexcept {
-  std::unique_lock guard(state_->mutex);
-  if (state_->thread == std::this_thread::get_id()) return;
-  state_->changed.wait_for(guard, wait, [this] {
-    return !state_->started || (state_->lines.empty() && !state_->writing);
-  });
+  State& s = *state_;
+  const auto until = Condition::Clock::now() + wait;
+  MutexLock guard(s.mutex);
+  if (s.thread == std::this_thread::get_id()) return;
+  while (s.started && (!s.lines.empty() || s.writing)) {
+    if (!s.changed.wait_until(guard, until)) return;
+  }
 }
 
 LogFunction log_to(std::shared_ptr<LogQueue> queue) {

@@ -28,14 +28,14 @@ bool Strand::wanted() const noexcept {
 }
 
 std::size_t Strand::push(Task task, bool brief) {
-  const std::lock_guard guard(posted_mutex_);
+  const MutexLock guard(posted_mutex_);
   const std::size_t ahead = posted_.size();
   if (!stopped_) posted_.push_back({std::move(task), brief});
   return ahead;
 }
 
 bool Strand::pop_posted(Task& task) {
-  const std::lock_guard guard(posted_mutex_);
+  const MutexLock guard(posted_mutex_);
   if (posted_.empty()) return false;
   task = std::move(posted_.front().task);
   posted_.pop_front();
@@ -43,7 +43,7 @@ bool Strand::pop_posted(Task& task) {
 }
 
 bool Strand::pop_brief(Task& task) {
-  const std::lock_guard guard(posted_mutex_);
+  const MutexLock guard(posted_mutex_);
   if (posted_.empty() || !posted_.front().brief) return false;
   task = std::move(posted_.front().task);
   posted_.pop_front();
@@ -51,7 +51,7 @@ bool Strand::pop_brief(Task& task) {
 }
 
 bool Strand::has_posted() {
-  const std::lock_guard guard(posted_mutex_);
+  const MutexLock guard(posted_mutex_);
   return !posted_.empty();
 }
 
@@ -213,11 +213,11 @@ void Strand::stop() noexcept {
 
 void Strand::finish(const std::function<void()>& more) {
   // Destroyed after the locks below are released: destructors of tasks may do anything.
-  decltype(posted_) left_posted;
+  std::deque<Posted> left_posted;
   decltype(deferred_) left_deferred;
   decltype(timers_) left_timers;
   const std::lock_guard guard(strand_);
-  const std::lock_guard posted_guard(posted_mutex_);
+  const MutexLock posted_guard(posted_mutex_);
   stopped_ = true;
   finished_.store(true, std::memory_order_release);
   left_posted.swap(posted_);

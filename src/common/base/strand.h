@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/loop.h"
+#include "common/base/mutex.h"
 
 #include <atomic>
 #include <cstddef>
@@ -132,9 +133,9 @@ class Strand {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> finished_{false};  // no step runs any more
 
-  std::mutex posted_mutex_;
-  std::deque<Posted> posted_;
-  bool stopped_ = false;
+  Mutex posted_mutex_;
+  std::deque<Posted> posted_ BATON_GUARDED_BY(posted_mutex_);
+  bool stopped_ BATON_GUARDED_BY(posted_mutex_) = false;
 
   std::atomic<Nanos> wanted_since_{kNotWanted};  // on the boot clock: since when a Turn waits
   std::mutex strand_;                            // guards everything below

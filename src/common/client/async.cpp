@@ -95,7 +95,7 @@ void CoAttempt::start(std::coroutine_handle<> waiter) {
   // The coroutine may be resumed, and this object's owner destroyed, before the call returns.
   const auto self = shared_from_this();
   {
-    const std::lock_guard lock(guard_);
+    const MutexLock lock(guard_);
     waiter_ = waiter;
     turn_ = Turn::waiting;
   }
@@ -107,7 +107,7 @@ void CoAttempt::start(std::coroutine_handle<> waiter) {
                                                 std::make_unique<Handler<Resume>>(Resume{self}));
   bool unwanted = false;
   {
-    const std::lock_guard lock(guard_);
+    const MutexLock lock(guard_);
     if (turn_ == Turn::waiting) attempt_ = attempt;
     unwanted = turn_ == Turn::destroyed;
   }
@@ -118,7 +118,7 @@ void CoAttempt::finish(Result<Lock> result) {
   std::optional<Result<Lock>> unwanted;  // a lock that came too late is released at the end
   std::coroutine_handle<> waiter;
   {
-    const std::lock_guard lock(guard_);
+    const MutexLock lock(guard_);
     attempt_.reset();
     if (turn_ == Turn::waiting) {
       turn_ = Turn::resuming;
@@ -135,7 +135,7 @@ void CoAttempt::finish(Result<Lock> result) {
 Lock CoAttempt::take() {
   std::optional<Result<Lock>> result;
   {
-    const std::lock_guard lock(guard_);
+    const MutexLock lock(guard_);
     turn_ = Turn::resumed;
     result = std::exchange(result_, std::nullopt);
   }
@@ -146,7 +146,7 @@ void CoAttempt::abandon() noexcept {
   std::shared_ptr<Attempt> attempt;
   std::optional<Result<Lock>> untaken;  // released at the end
   {
-    const std::lock_guard lock(guard_);
+    const MutexLock lock(guard_);
     if (turn_ == Turn::resuming && resumer_ == std::this_thread::get_id()) {
       turn_ = Turn::resumed;
       untaken.swap(result_);

@@ -6,6 +6,7 @@
 #include "common/client/callback_thread.h"
 #include "common/client/engine.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/client/pending_grants.h"
 
 #include <atomic>
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -95,12 +95,12 @@ class CoAttempt : public std::enable_shared_from_this<CoAttempt> {
 
   std::shared_ptr<MutexImpl> mutex_;
   AcquireOptions options_;
-  std::mutex guard_;  // guards everything below
-  Turn turn_ = Turn::idle;
-  std::thread::id resumer_;  // set in `resuming`
-  std::coroutine_handle<> waiter_;
-  std::shared_ptr<Attempt> attempt_;  // null: not started, or settled
-  std::optional<Result<Lock>> result_;
+  Mutex guard_;
+  Turn turn_ BATON_GUARDED_BY(guard_) = Turn::idle;
+  std::thread::id resumer_ BATON_GUARDED_BY(guard_);  // set in `resuming`
+  std::coroutine_handle<> waiter_ BATON_GUARDED_BY(guard_);
+  std::shared_ptr<Attempt> attempt_ BATON_GUARDED_BY(guard_);  // null: not started, or settled
+  std::optional<Result<Lock>> result_ BATON_GUARDED_BY(guard_);
 };
 
 }  // namespace baton::internal

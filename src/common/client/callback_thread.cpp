@@ -1,14 +1,13 @@
 #include "common/client/callback_thread.h"
 
 #include "common/client/handler_scope.h"
+#include "common/base/mutex.h"
 #include "common/base/signal_shield.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -20,24 +19,24 @@ thread_local const void* current_callback_thread = nullptr;
 }  // namespace
 
 struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::State> {
-  using Steady = std::chrono::steady_clock;
+  using Steady = Condition::Clock;
   explicit State(LogFunction l) : log(std::move(l)) {}
 
   // Runs tasks first, in order, then late tasks that are due. If `stopping` is set, the thread ends
   // when no task and no late task is left.
   void loop() {
     current_callback_thread = this;
-    std::unique_lock guard(mutex);
+    MutexLock guard(mutex);
     for (;;) {
       const auto now = Steady::now();
       if (!tasks.empty()) {
         Task task = std::move(tasks.front());
         tasks.pop_front();
-        run(guard, std::move(task), running);
+        run(std::move(task), running);
       } else if (!late.empty() && late.begin()->first <= now) {
         Task task = std::move(late.begin()->second);
         late.erase(late.begin());
-        run(guard, std::move(task), running_late);
+        run(std::move(task), running_late);
       } else if (!late.empty()) {
         changed.wait_until(guard, late.begin()->first);
       } else if (stopping) {
@@ -50,18 +49,19 @@ struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::Stat
     changed.notify_all();
   }
 
-  void run(std::unique_lock<std::mutex>& guard, Task task, bool& mark) {
+  // Leaves the mutex while the task runs.
+  void run(Task task, bool& mark) BATON_REQUIRES(mutex) {
     mark = true;
-    guard.unlock();
+    mutex.unlock();
     call(std::move(task));
-    guard.lock();
+    mutex.lock();
     mark = false;
     changed.notify_all();
   }
 
-  // The mutex is held. After stop() the thread may have ended. Then a new thread is started: a
+  // After stop() the thread may have ended. Then a new thread is started: a
   // handler must still be called once, and never inside this call.
-  void wake() {
+  void wake() BATON_REQUIRES(mutex) {
     changed.notify_all();
     if (!finished) return;
     const SignalShield shield;
@@ -87,14 +87,14 @@ struct CallbackThread::State : std::enable_shared_from_this<CallbackThread::Stat
   }
 
   LogFunction log;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Task> tasks;
-  std::multimap<Steady::time_point, Task> late;
-  bool running = false;       // a task of `tasks` is running
-  bool running_late = false;  // a task of `late` is running
-  bool stopping = false;
-  bool finished = false;
+  Mutex mutex;
+  Condition changed;
+  std::deque<Task> tasks BATON_GUARDED_BY(mutex);
+  std::multimap<Steady::time_point, Task> late BATON_GUARDED_BY(mutex);
+  bool running BATON_GUARDED_BY(mutex) = false;       // a task of `tasks` is running
+  bool running_late BATON_GUARDED_BY(mutex) = false;  // a task of `late` is running
+  bool stopping BATON_GUARDED_BY(mutex) = false;
+  bool finished BATON_GUARDED_BY(mutex) = false;
 };
 
 CallbackThread::CallbackThread(LogFunction log) : state_(std::make_shared<State>(std::move(log))) {
@@ -107,13 +107,13 @@ bool CallbackThread::on_thread() const noexcept { return current_callback_thread
 CallbackThread::~CallbackThread() { stop(std::chrono::milliseconds(0)); }
 
 void CallbackThread::post(Task task) {
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->tasks.push_back(std::move(task));
   state_->wake();
 }
 
 void CallbackThread::post_late(Task task, std::chrono::milliseconds delay) {
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->late.emplace(State::Steady::now() + delay, std::move(task));
   state_->wake();
 }
@@ -123,15 +123,17 @@ std::size_t CallbackThread::stop(std::chrono::milliseconds wait) noexcept {
   std::size_t left = 0;
   bool finished = false;
   {
-    std::unique_lock guard(s.mutex);
+    const auto until = Condition::Clock::now() + wait;
+    MutexLock guard(s.mutex);
     s.stopping = true;
     s.changed.notify_all();
     if (!on_thread()) {
       // Do not wait for late tasks: they may follow each other without end.
-      s.changed.wait_for(guard, wait, [&s] {
+      while (!s.finished) {
         const bool drained = s.tasks.empty() && !s.running;
-        return s.finished || (drained && (s.running_late || !s.late.empty()));
-      });
+        if (drained && (s.running_late || !s.late.empty())) break;
+        if (!s.changed.wait_until(guard, until)) break;
+      }
     }
     finished = s.finished;
     left = s.tasks.size() + (s.running ? 1 : 0);

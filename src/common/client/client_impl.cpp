@@ -202,7 +202,7 @@ Result<Lock> ClientImpl::acquire(const LockName& name, const AcquireOptions& opt
 // ---- std-style
 
 std::shared_ptr<Hold> ClientImpl::thread_hold(const LockName& name) const {
-  const std::lock_guard guard(threads_mutex_);
+  const MutexLock guard(threads_mutex_);
   const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
   return mine == threads_.end() ? nullptr : mine->second.hold;
 }
@@ -218,7 +218,7 @@ bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> t
   }
   const ThreadKey key(name.text(), thread_serial());
   {
-    const std::lock_guard guard(threads_mutex_);
+    const MutexLock guard(threads_mutex_);
     if (const auto mine = threads_.find(key); mine != threads_.end()) {
       if (!mine->second.hold->valid()) {
         throw Error(Errc::lock_lost,
@@ -235,7 +235,7 @@ bool ClientImpl::lock_thread(const LockName& name, std::optional<milliseconds> t
     if (lock.error().errc() == Errc::timeout && timeout) return false;
     throw lock.error();
   }
-  const std::lock_guard guard(threads_mutex_);
+  const MutexLock guard(threads_mutex_);
   auto hold = LockMaker::hold(*lock);
   threads_.emplace(key, ThreadHold{std::move(lock).value(), std::move(hold), 1});
   return true;
@@ -246,7 +246,7 @@ void ClientImpl::unlock_thread(const LockName& name) noexcept {
   Lock released;
   bool held = false;
   {
-    const std::lock_guard guard(threads_mutex_);
+    const MutexLock guard(threads_mutex_);
     const auto mine = threads_.find(ThreadKey(name.text(), thread_serial()));
     if (mine != threads_.end()) {
       held = true;
@@ -311,8 +311,10 @@ void ClientImpl::close_within(milliseconds goodbye) noexcept {
     // The first close() may still run, and this caller may own the last reference to the client, so
     // wait for it. But not on threads of the client: the first close() may wait for them.
     if (user_code_->on_thread() || loss_.on_thread()) return;
-    std::unique_lock guard(closing->mutex);
-    closing->changed.wait_for(guard, milliseconds(4900), [&] { return closing->done; });
+    const auto until = Condition::Clock::now() + milliseconds(4900);
+    MutexLock guard(closing->mutex);
+    while (!closing->done && closing->changed.wait_until(guard, until)) {
+    }
     return;
   }
   const auto self = weak_from_this().lock();  // null in the destructor
@@ -344,7 +346,7 @@ void ClientImpl::close_within(milliseconds goodbye) noexcept {
   // Flush also when no time is left: the warnings above are written last, and the program may end
   // right after close().
   log_queue_->flush(std::max(left(milliseconds(1000)), milliseconds(200)));
-  const std::lock_guard guard(closing->mutex);
+  const MutexLock guard(closing->mutex);
   closing->done = true;
   closing->changed.notify_all();
 }

@@ -7,17 +7,16 @@
 #include "common/client/async.h"
 #include "common/client/engine.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/client/loss_thread.h"
 #include "common/client/metrics_queue.h"
 #include "common/seam/session.h"
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -120,14 +119,14 @@ class ClientImpl final : public HoldKeeper,
   std::atomic<bool> closed_{false};
   std::atomic<bool> warned_of_destruction_{false};
   struct Closing {  // a second close() waits for the first; may outlive the client
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool done = false;
+    Mutex mutex;
+    Condition changed;
+    bool done BATON_GUARDED_BY(mutex) = false;
   };
   const std::shared_ptr<Closing> closing_ = std::make_shared<Closing>();
 
-  mutable std::mutex threads_mutex_;
-  std::map<ThreadKey, ThreadHold> threads_;
+  mutable Mutex threads_mutex_;
+  std::map<ThreadKey, ThreadHold> threads_ BATON_GUARDED_BY(threads_mutex_);
 };
 
 // Mailbox: waits for an answer from the strand. Several threads may put an answer; the first
@@ -136,7 +135,7 @@ template <class T>
 class Mailbox {
  public:
   bool put(Result<T> value) noexcept {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (value_ || abandoned_) return false;
     if (value) {
       value_.emplace(std::move(value));
@@ -150,16 +149,16 @@ class Mailbox {
   }
   // Returns nullopt if there is no answer at `until`. Later answers are refused.
   std::optional<Result<T>> wait_until(Time until, const Clock& clock) {
-    std::unique_lock guard(mutex_);
+    MutexLock guard(mutex_);
     if (until == kNever || !clock.real()) {
-      ready_.wait(guard, [this] { return value_.has_value(); });
+      while (!value_) ready_.wait(guard);
     } else {
       while (!value_) {
         const Time now = clock.now();
         if (now >= until) break;
-        // In steps, because wait_for() uses steady_clock, which stops during suspend.
+        // In steps, because the condition's clock stops during suspend.
         const auto step = std::min<Nanos>(until - now, std::chrono::seconds(1));
-        ready_.wait_for(guard, step);
+        ready_.wait_until(guard, Condition::Clock::now() + step);
       }
     }
     if (!value_) abandoned_ = true;
@@ -167,10 +166,10 @@ class Mailbox {
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::optional<Result<T>> value_;
-  bool abandoned_ = false;
+  Mutex mutex_;
+  Condition ready_;
+  std::optional<Result<T>> value_ BATON_GUARDED_BY(mutex_);
+  bool abandoned_ BATON_GUARDED_BY(mutex_) = false;
 };
 
 template <class T, class F>

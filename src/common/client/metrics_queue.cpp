@@ -10,7 +10,7 @@ constexpr std::chrono::seconds kDropLogEvery{10};
 
 void MetricsQueue::post(UserCode& user_code, const MetricEvent& event, std::string lock) {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (closed_) return;
     if (waiting_ >= kMost) {
       ++dropped_;
@@ -33,7 +33,7 @@ void MetricsQueue::post(UserCode& user_code, const MetricEvent& event, std::stri
 
 void MetricsQueue::deliver(MetricEvent event, const std::string& lock) {
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (--waiting_ == 0 && dropped_ != reported_) {
       reported_ = dropped_;
       log_(LogLevel::warning,
@@ -46,7 +46,7 @@ void MetricsQueue::deliver(MetricEvent event, const std::string& lock) {
 }
 
 void MetricsQueue::close() noexcept {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   closed_ = true;
 }
 

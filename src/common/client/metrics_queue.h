@@ -6,12 +6,12 @@
 #include "common/client/async.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -37,12 +37,13 @@ class MetricsQueue : public std::enable_shared_from_this<MetricsQueue> {
 
   const Sink sink_;
   const LogFunction log_;
-  std::mutex mutex_;  // guards everything below
-  std::size_t waiting_ = 0;
-  std::uint64_t dropped_ = 0;   // dropped events in total
-  std::uint64_t reported_ = 0;  // the value of dropped_ in the last log line
-  Time quiet_until_{};          // no second log line before this time
-  bool closed_ = false;
+  Mutex mutex_;
+  std::size_t waiting_ BATON_GUARDED_BY(mutex_) = 0;
+  std::uint64_t dropped_ BATON_GUARDED_BY(mutex_) = 0;  // dropped events in total
+  std::uint64_t reported_ BATON_GUARDED_BY(mutex_) =
+      0;                                         // the value of dropped_ in the last log line
+  Time quiet_until_ BATON_GUARDED_BY(mutex_){};  // no second log line before this time
+  bool closed_ BATON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace baton::internal

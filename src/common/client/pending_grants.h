@@ -2,11 +2,11 @@
 #pragma once
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,7 +32,7 @@ class PendingGrants : public std::enable_shared_from_this<PendingGrants> {
     ~Entry() { started(); }
     void started() noexcept {
       if (const auto all = std::exchange(all_, nullptr)) {
-        const std::lock_guard guard(all->mutex_);
+        const MutexLock guard(all->mutex_);
         all->waiting_.erase(at_);
       }
     }
@@ -43,20 +43,20 @@ class PendingGrants : public std::enable_shared_from_this<PendingGrants> {
   };
 
   Entry add(std::string name) {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     waiting_.emplace_back(std::move(name), BootClock::now());
     return {shared_from_this(), std::prev(waiting_.end())};
   }
   std::optional<Oldest> oldest() const {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(mutex_);
     if (waiting_.empty()) return std::nullopt;
     const auto& [name, since] = waiting_.front();
     return Oldest{name, since, waiting_.size()};
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::list<std::pair<std::string, Time>> waiting_;  // in order of `since`
+  mutable Mutex mutex_;
+  std::list<std::pair<std::string, Time>> waiting_ BATON_GUARDED_BY(mutex_);  // in order of `since`
 };
 
 }  // namespace baton::internal
