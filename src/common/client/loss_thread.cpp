@@ -1,6 +1,7 @@
 #include "common/client/loss_thread.h"
 
 #include "common/client/loss_duties.h"
+#include "common/base/mutex.h"
 #include "common/base/signal_shield.h"
 #include "common/base/unique_fd.h"
 
@@ -11,10 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -51,18 +50,26 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
         timer(loss_fd(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
                       "timerfd_create")) {}
 
-  bool stopping() const noexcept { return phase == LossPhase::stopping; }
+  bool stopping() const noexcept BATON_REQUIRES(mutex) { return phase == LossPhase::stopping; }
 
   void ring() const noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto n = ::write(wake.get(), &one, sizeof one);
   }
 
-  // A thread changes its duty. The mutex is held.
-  void change(LossDuty from, LossDuty to) noexcept { duties.change(phase, from, to); }
+  // Every loss that is due is announced.
+  bool settled() const noexcept BATON_REQUIRES(mutex) {
+    return queue.empty() && declared.empty() && duties.of(LossDuty::announcing) == 0 &&
+           duties.of(LossDuty::telling) == 0;
+  }
 
-  // Starts a thread that waits. The mutex is held.
-  void spawn() {
+  // A thread changes its duty.
+  void change(LossDuty from, LossDuty to) noexcept BATON_REQUIRES(mutex) {
+    duties.change(phase, from, to);
+  }
+
+  // Starts a thread that waits.
+  void spawn() BATON_REQUIRES(mutex) {
     const SignalShield shield;
     change(LossDuty::none, LossDuty::watching);
     try {
@@ -73,8 +80,8 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     }
   }
 
-  // Declares holds lost that are due, and returns the next deadline. The mutex is held.
-  Time collect_due() {
+  // Declares holds lost that are due, and returns the next deadline.
+  Time collect_due() BATON_REQUIRES(mutex) {
     Time next = kNever;
     for (auto it = watched.begin(); it != watched.end();) {
       const Errc due = (*it)->due_loss();
@@ -110,8 +117,8 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     }
   }
 
-  // Logs, at most every 10 s, that announcements have to wait. The mutex is held.
-  void log_limit(const std::string& why) {
+  // Logs, at most every 10 s, that announcements have to wait.
+  void log_limit(const std::string& why) BATON_REQUIRES(mutex) {
     const Time now = BootClock::now();
     if (now < quiet_until) return;
     quiet_until = now + kLogEvery;
@@ -124,8 +131,8 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   }
 
   // Whether this thread may run stop callbacks of the program. Meanwhile another thread must watch
-  // deadlines, so it starts a thread if necessary. The mutex is held.
-  bool may_announce() {
+  // deadlines, so it starts a thread if necessary.
+  bool may_announce() BATON_REQUIRES(mutex) {
     if (duties.unblocked() > 1 || (stopping() && queue.size() == 1)) return true;
     if (duties.of(LossDuty::announcing) >= kMostAnnouncements) {
       log_limit("the limit is reached");
@@ -143,14 +150,14 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   }
 
   // Calls on_lost and nudge. They are code of baton and short, and never wait for a stop callback.
-  void call_ours(std::unique_lock<std::mutex>& guard, bool woken) {
+  void call_ours(bool woken) BATON_REQUIRES(mutex) {
     const auto holds = std::exchange(declared, {});
     if (stopping() || (holds.empty() && !(woken && nudge))) return;
     change(LossDuty::watching, LossDuty::telling);  // stop() waits for its end
-    guard.unlock();
+    mutex.unlock();
     for (const auto& hold : holds) on_lost(hold);
     if (woken && nudge) nudge();
-    guard.lock();
+    mutex.lock();
     change(LossDuty::telling, LossDuty::watching);
     changed.notify_all();
   }
@@ -160,16 +167,16 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   // many stop callbacks block. A thread takes an announcement only if may_announce().
   void loop() {
     current_loss_thread = this;
-    std::unique_lock guard(mutex);
+    MutexLock guard(mutex);
     bool woken = false;
     for (;;) {
       const Time next = collect_due();
       if (!declared.empty() || woken) {
-        call_ours(guard, std::exchange(woken, false));
+        call_ours(std::exchange(woken, false));
         continue;  // the mutex was released: check everything again
       }
       if (!queue.empty() && may_announce()) {
-        announce_one(guard);
+        announce_one();
         continue;
       }
       if (queue.empty()) {
@@ -188,14 +195,14 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
     changed.notify_all();
   }
 
-  void announce_one(std::unique_lock<std::mutex>& guard) {
+  void announce_one() BATON_REQUIRES(mutex) {
     auto hold = std::move(queue.front());
     queue.pop_front();
     change(LossDuty::watching, LossDuty::announcing);
-    guard.unlock();
+    mutex.unlock();
     hold->announce_loss();
     hold.reset();
-    guard.lock();
+    mutex.lock();
     change(LossDuty::announcing, LossDuty::watching);
   }
 
@@ -206,21 +213,24 @@ struct LossThread::State : std::enable_shared_from_this<LossThread::State> {
   UniqueFd wake;
   UniqueFd timer;
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::unordered_set<std::shared_ptr<Hold>> watched;
-  std::vector<std::shared_ptr<Hold>> declared;  // declared lost here; on_lost is not called yet
-  std::deque<std::shared_ptr<Hold>> queue;      // lost; the loss is not announced yet
-  LossDuties duties;
-  LossPhase phase = LossPhase::running;
-  Time quiet_until{};  // no second log line about the limit before this time
+  Mutex mutex;
+  Condition changed;
+  std::unordered_set<std::shared_ptr<Hold>> watched BATON_GUARDED_BY(mutex);
+  // Declared lost here; on_lost is not called yet.
+  std::vector<std::shared_ptr<Hold>> declared BATON_GUARDED_BY(mutex);
+  // Lost; the loss is not announced yet.
+  std::deque<std::shared_ptr<Hold>> queue BATON_GUARDED_BY(mutex);
+  LossDuties duties BATON_GUARDED_BY(mutex);
+  LossPhase phase BATON_GUARDED_BY(mutex) = LossPhase::running;
+  // No second log line about the limit before this time.
+  Time quiet_until BATON_GUARDED_BY(mutex){};
 };
 
 LossThread::LossThread(const Clock& clock, LogFunction log,
                        std::function<void(std::shared_ptr<Hold>)> on_lost,
                        std::function<void()> nudge)
     : state_(std::make_shared<State>(clock, std::move(log), std::move(on_lost), std::move(nudge))) {
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->spawn();
 }
 
@@ -228,19 +238,19 @@ LossThread::~LossThread() { stop(std::chrono::milliseconds(0)); }
 
 void LossThread::watch(std::shared_ptr<Hold> hold) {
   if (hold->lease().deadline() == kNever) return;  // no lease: nothing to watch
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->watched.insert(std::move(hold));
   state_->ring();
 }
 
 void LossThread::unwatch(const std::shared_ptr<Hold>& hold) {
   if (hold->lease().deadline() == kNever) return;
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->watched.erase(hold);
 }
 
 void LossThread::announce(std::shared_ptr<Hold> hold) {
-  const std::lock_guard guard(state_->mutex);
+  const MutexLock guard(state_->mutex);
   state_->watched.erase(hold);
   state_->queue.push_back(std::move(hold));
   state_->ring();
@@ -258,26 +268,29 @@ bool LossThread::on_thread() const noexcept { return current_loss_thread == stat
 bool LossThread::settle(std::chrono::milliseconds wait) noexcept {
   State& s = *state_;
   if (current_loss_thread == &s) return false;
-  std::unique_lock guard(s.mutex);
+  const auto until = Condition::Clock::now() + wait;
+  MutexLock guard(s.mutex);
   s.collect_due();
   s.ring();
-  return s.changed.wait_for(guard, wait, [&s] {
-    return s.queue.empty() && s.declared.empty() && s.duties.of(LossDuty::announcing) == 0 &&
-           s.duties.of(LossDuty::telling) == 0;
-  });
+  while (!s.settled()) {
+    if (!s.changed.wait_until(guard, until)) return s.settled();
+  }
+  return true;
 }
 
 void LossThread::stop(std::chrono::milliseconds wait) noexcept {
   State& s = *state_;
-  std::unique_lock guard(s.mutex);
+  const auto until = Condition::Clock::now() + wait;
+  MutexLock guard(s.mutex);
   s.phase = LossPhase::stopping;
   s.watched.clear();
   s.declared.clear();
   s.ring();
   // No thread calls on_lost or nudge after this wait: the client that they use may be destroyed.
-  s.changed.wait(guard, [&s] { return s.duties.of(LossDuty::telling) == 0; });
+  while (s.duties.of(LossDuty::telling) > 0) s.changed.wait(guard);
   if (current_loss_thread == &s) return;
-  s.changed.wait_for(guard, wait, [&s] { return s.duties.threads() == 0; });
+  while (s.duties.threads() > 0 && s.changed.wait_until(guard, until)) {
+  }
 }
 
 }  // namespace baton::internal
