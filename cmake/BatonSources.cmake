@@ -28,7 +28,7 @@ set(BATON_BASE_SOURCES
     sha256.cpp
     strand.cpp
     thread_loop.cpp)
-set(BATON_SEAM_SOURCES lease.cpp lock_name.cpp token_base.cpp url.cpp)
+set(BATON_SEAM_SOURCES lease.cpp lock_name.cpp session_opener.cpp token_base.cpp url.cpp)
 set(BATON_RECIPE_SOURCES acquisition.cpp queue_rule.cpp)
 # The engine drives the recipe over a session; the simulator runs it without the rest of the client.
 set(BATON_ENGINE_SOURCES
@@ -78,7 +78,7 @@ set(BATON_ZK_SESSION_SOURCES
     heartbeat.cpp
     lock_list.cpp
     operator_calls.cpp
-    read_coalescer.cpp
+    lock_reads.cpp
     outbox.cpp
     path.cpp
     questions.cpp
@@ -100,7 +100,7 @@ set(BATON_ETCD_SESSION_SOURCES
     link.cpp
     operator_calls.cpp
     own_tickets.cpp
-    read_coalescer.cpp
+    lock_reads.cpp
     retries.cpp
     path.cpp
     queue.cpp

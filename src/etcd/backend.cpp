@@ -1,8 +1,10 @@
 #include "etcd/backend.h"
 
 #include "common/base/fork_guard.h"
+#include "common/base/mutex.h"
 #include "common/base/secret.h"
 #include "common/base/signal_shield.h"
+#include "common/seam/session_opener.h"
 #include "etcd/channels.h"
 #include "etcd/completion_loop.h"
 #include "etcd/session.h"
@@ -11,7 +13,6 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -49,7 +50,8 @@ class Backend final : public internal::Backend {
       : address_(std::move(address)),
         options_(options),
         loop_([log = options.log](std::string_view text) { log(LogLevel::error, text); }),
-        channels_(loop_, std::move(endpoints)) {
+        channels_(loop_, std::move(endpoints)),
+        opener_(loop_, options_, rules()) {
     diagnosis_->backend = this;
   }
   ~Backend() override { stop(); }
@@ -58,35 +60,36 @@ class Backend final : public internal::Backend {
   std::string where() const override { return address_.where; }
   void stop() noexcept override {
     {
-      const std::lock_guard guard(diagnosis_->mutex);
+      const MutexLock guard(diagnosis_->mutex);
       diagnosis_->backend = nullptr;
     }
     const bool inside = loop_.on_thread();
     loop_.stop();
-    if (!inside) opening_.reset();  // nothing takes the session any more
+    if (!inside) opener_.destroy_session();
   }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
-    const std::uint64_t number = ++opens_;
-    answer_ = std::move(answer);
     trouble_.reset();
-    opening_ = std::make_unique<Session>(parts(), listener, [this, number](Result<Done> opened) {
-      // Deferred: tried() may destroy the session, which must not happen inside its own call.
-      loop_.defer([this, number, opened = std::move(opened)]() mutable {
-        if (number == opens_) tried(std::move(opened));
-      });
-    });
-    // The session would retry without end. This timeout tells the caller the reason.
-    const auto patience = std::clamp(options_.connect_timeout * 4 / 5, milliseconds(1),
-                                     std::max(options_.session_timeout, milliseconds(5'000)));
-    loop_.cancel(timer_);
-    timer_ = loop_.at(loop_.now() + patience, [this, number] {
-      if (number != opens_) return;
-      finish(trouble_ ? *trouble_ : Error(Errc::connection_failed, silence()));
-    });
+    opener_.open(
+        [this, &listener](Answer<Done> opened) {
+          return std::make_unique<Session>(parts(), listener, std::move(opened));
+        },
+        std::move(answer));
   }
 
  private:
+  SessionOpener::Rules rules() {
+    SessionOpener::Rules rules;
+    rules.where = [this] { return where(); };
+    rules.silence = [this] {
+      return trouble_.value_or(
+          Error(Errc::connection_failed, "no server of " + address_.where + " answered"));
+    };
+    rules.keeps_trying = [this](const Error& trouble) { return keeps_trying(trouble); };
+    rules.finished = [] {};
+    return rules;
+  }
+
   SessionParts parts() {
     SessionParts parts;
     parts.link.loop = &loop_;
@@ -104,40 +107,31 @@ class Backend final : public internal::Backend {
     return parts;
   }
 
-  std::string silence() const { return "no server of " + address_.where + " answered"; }
-
-  void tried(Result<Done> opened) {
-    // A session that has ended (another cluster answered) does not retry: report the failure, so
-    // that the caller opens another session.
-    const bool over = opening_ == nullptr || opening_->info().state == SessionState::closed;
-    if (opened && over)
-      opened = Error(Errc::connection_failed, "the session ended while it was being opened");
-    if (opened || over || !transient(opened.error())) {
-      finish(opened);
-      return;
-    }
-    trouble_ = opened.error();
+  // A session that could not reach its server tries again by itself.
+  bool keeps_trying(const Error& trouble) {
+    if (!transient(trouble)) return false;
+    trouble_ = trouble;
     if (!address_.secure &&
         std::string_view(trouble_->what()).find("Socket closed") != std::string_view::npos) {
       trouble_ = Error(trouble_->errc(),
                        std::string(trouble_->what()) + "; if the port speaks TLS, use etcds://");
     }
     ask_why();
+    return true;
   }
 
   // gRPC does not report why a TLS handshake failed. Find out once per open(), on another thread
   // because it blocks.
   void ask_why() {
-    if (!address_.secure || address_.hosts.empty() || asked_ == opens_) return;
-    asked_ = opens_;
-    const std::uint64_t number = opens_;
+    if (!address_.secure || address_.hosts.empty() || asked_ == opener_.number()) return;
+    const std::uint64_t number = asked_ = opener_.number();
     const SignalShield shield;
     // The thread may outlive this backend. Then diagnosis_->backend is null, and the result is
     // dropped.
     std::thread([this_box = diagnosis_, host = address_.hosts.at(cluster_state_.current),
                  tls = address_.tls, number] {
       auto text = find_tls_trouble(host, tls, milliseconds(1'000));
-      const std::lock_guard guard(this_box->mutex);
+      const MutexLock guard(this_box->mutex);
       if (this_box->backend == nullptr) return;  // stopped meanwhile
       this_box->backend->loop_.post(
           [backend = this_box->backend, number, text = std::move(text)]() mutable {
@@ -147,36 +141,16 @@ class Backend final : public internal::Backend {
   }
 
   void diagnosed(std::uint64_t number, const std::string& text) {
-    if (number != opens_ || !answer_ || text.empty()) return;
+    if (!opener_.waits(number) || text.empty()) return;
     // End this open() with the exact reason. The caller may retry: certificates can be replaced
     // meanwhile.
-    finish(Error(Errc::connection_failed,
-                 "connect to " + channels_.endpoint(cluster_state_.current) + ": " + text));
-  }
-
-  void finish(const Result<Done>& opened) {
-    if (!answer_) return;
-    loop_.cancel(timer_);
-    auto session = std::move(opening_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (!opened) {
-      ++opens_;
-      answer(opened.error());
-      return;
-    }
-    const auto granted = session->info().timeout;
-    if (granted != options_.session_timeout && !std::exchange(told_, true)) {
-      options_.log(granted > options_.session_timeout ? LogLevel::warning : LogLevel::info,
-                   where() + ": asked for a session timeout of " +
-                       std::to_string(options_.session_timeout.count()) +
-                       " ms, the server grants " + std::to_string(granted.count()) + " ms");
-    }
-    answer(std::unique_ptr<internal::Session>(std::move(session)));
+    opener_.fail(Error(Errc::connection_failed,
+                       "connect to " + channels_.endpoint(cluster_state_.current) + ": " + text));
   }
 
   struct Diagnosis {
-    std::mutex mutex;
-    Backend* backend = nullptr;
+    Mutex mutex;
+    Backend* backend BATON_GUARDED_BY(mutex) = nullptr;
   };
 
   const Address address_;
@@ -184,14 +158,10 @@ class Backend final : public internal::Backend {
   CompletionLoop loop_;
   Channels channels_;
   ClusterState cluster_state_;
-  std::uint64_t opens_ = 0;
-  std::uint64_t asked_ = 0;
-  TimerId timer_ = TimerId::none;
-  bool told_ = false;
-  std::optional<Error> trouble_;
+  std::uint64_t asked_ = 0;       // the last open() for which find_tls_trouble() was started
+  std::optional<Error> trouble_;  // why the session that is being opened is not open yet
   const std::shared_ptr<Diagnosis> diagnosis_ = std::make_shared<Diagnosis>();
-  Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<Session> opening_;
+  SessionOpener opener_;
 };
 
 // Copies the user and the password, if there are any, to the address.

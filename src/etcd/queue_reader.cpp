@@ -49,7 +49,7 @@ void QueueReader::look(Nonce nonce, const LookHint& hint, Answer<Standing> answe
 
 void QueueReader::look_at_all(const OwnTicketPtr& ticket, std::int64_t newest,
                               Answer<Standing> answer) {
-  lister_.read(
+  reads_.read(
       ticket->prefix, newest,
       [this, ticket, answer = std::move(answer)](Reply<etcdpb::RangeResponse>& reply) mutable {
         if (reply.ok()) {
@@ -104,35 +104,35 @@ void QueueReader::peek_now(const std::string& where, Answer<bool> busy) {
   request.set_limit(kShortReading);
   context_.link.ask<etcdpb::RangeResponse>(
       Call::range, request, {},
-      context_.lifetime.guard([this, where, busy = std::move(busy)](
-                                  Reply<etcdpb::RangeResponse>& reply) mutable {
-        if (!reply.ok()) {
-          busy(reply.error("look at " + where));
-          return;
-        }
-        for (const auto& kv : reply.body.kvs()) {
-          if (is_direct_entry(where, kv.key())) {
-            busy(true);
-            return;
-          }
-        }
-        if (!reply.body.more()) {
-          busy(false);
-          return;
-        }
-        // So far the read shows only entries of locks below this one.
-        lister_.read(where, 0,
-                     [where, busy = std::move(busy)](Reply<etcdpb::RangeResponse>& all) mutable {
-                       if (!all.ok()) {
-                         busy(all.error("look at " + where));
-                         return;
-                       }
-                       bool any = false;
-                       for (const auto& kv : all.body.kvs())
-                         any |= is_direct_entry(where, kv.key());
-                       busy(any);
-                     });
-      }));
+      context_.lifetime.guard(
+          [this, where, busy = std::move(busy)](Reply<etcdpb::RangeResponse>& reply) mutable {
+            if (!reply.ok()) {
+              busy(reply.error("look at " + where));
+              return;
+            }
+            for (const auto& kv : reply.body.kvs()) {
+              if (is_direct_entry(where, kv.key())) {
+                busy(true);
+                return;
+              }
+            }
+            if (!reply.body.more()) {
+              busy(false);
+              return;
+            }
+            // So far the read shows only entries of locks below this one.
+            reads_.read(where, kAllKeys,
+                        [where, busy = std::move(busy)](Reply<etcdpb::RangeResponse>& all) mutable {
+                          if (!all.ok()) {
+                            busy(all.error("look at " + where));
+                            return;
+                          }
+                          bool any = false;
+                          for (const auto& kv : all.body.kvs())
+                            any |= is_direct_entry(where, kv.key());
+                          busy(any);
+                        });
+          }));
 }
 
 WatchId QueueReader::watch(Watches::Want want, const std::optional<Nonce>& waiter,

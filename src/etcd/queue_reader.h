@@ -3,7 +3,7 @@
 
 #include "etcd/lock_sequencer.h"
 #include "etcd/own_tickets.h"
-#include "etcd/read_coalescer.h"
+#include "etcd/lock_reads.h"
 #include "etcd/session_context.h"
 #include "etcd/watches.h"
 
@@ -23,12 +23,12 @@ class QueueReader {
         tickets_(tickets),
         sequencer_(sequencer),
         watches_(watches),
-        lister_(context.loop, context.link) {}
+        reads_(make_lock_reads(context.loop, context.link)) {}
 
   // As internal::Session::look and peek.
   void look(Nonce nonce, const LookHint& hint, Answer<Standing> answer);
   void peek(const LockName& name, Answer<bool> busy);
-  // Reads from the whole cluster. newest: as in ReadCoalescer::read.
+  // Reads from the whole cluster. newest: as in LockReads.
   void look_at_all(const OwnTicketPtr& ticket, std::int64_t newest, Answer<Standing> answer);
   // Answers where the ticket stands in this reading, or reads again if the reading is not enough.
   void deliver(const OwnTicketPtr& ticket, const etcdpb::RangeResponse& reading,
@@ -44,7 +44,7 @@ class QueueReader {
   const OwnTickets& tickets_;
   LockSequencer& sequencer_;
   Watches& watches_;
-  ReadCoalescer lister_;
+  LockReads reads_;
 };
 
 }  // namespace baton::etcd

@@ -80,8 +80,8 @@ void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
                         Answer<Standing> answer) {
   if (ticket->lease == 0) {
     leases_.reserve_slot(lifetime_.guard([this, ticket, turn = std::move(turn),
-                                       answer =
-                                           std::move(answer)](Result<std::int64_t> lease) mutable {
+                                          answer = std::move(answer)](
+                                             Result<std::int64_t> lease) mutable {
       if (lease && may_send(ticket->state())) {
         ticket->lease = *lease;
         ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
@@ -183,7 +183,7 @@ void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answ
     case TicketState::gone:
       // No request was sent, and none will be.
       loop().defer(
-        lifetime_.guard([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); }));
+          lifetime_.guard([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); }));
       return;
     case TicketState::cancelling:
     case TicketState::cancelling_again:

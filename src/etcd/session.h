@@ -30,7 +30,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   // opened: called with Done once, when the session is ready for use. Before that it is called with
   // an error for each failed attempt; the session then retries, unless it has ended. Never called
   // inside the constructor.
-  Session(SessionParts parts, SessionListener& listener, std::function<void(Result<Done>)> opened);
+  Session(SessionParts parts, SessionListener& listener, Answer<Done> opened);
   ~Session() override;
 
   void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
@@ -96,7 +96,7 @@ class Session final : public internal::Session, private LinkListener, private Le
 
   const SessionParts parts_;
   SessionListener& listener_;
-  std::function<void(Result<Done>)> opened_;
+  Answer<Done> opened_;
   std::shared_ptr<LeaseView> lease_;
   bool ready_ = false;
   bool ended_ = false;

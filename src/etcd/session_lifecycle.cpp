@@ -8,8 +8,7 @@ namespace baton::etcd {
 
 using std::chrono::milliseconds;
 
-Session::Session(SessionParts parts, SessionListener& listener,
-                 std::function<void(Result<Done>)> opened)
+Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> opened)
     : parts_(std::move(parts)),
       listener_(listener),
       opened_(std::move(opened)),

@@ -2,13 +2,13 @@
 
 #include "common/base/secret.h"
 #include "common/base/thread_loop.h"
+#include "common/seam/session_opener.h"
 #include "zk/client_handle.h"
 #include "zk/log.h"
 #include "zk/silent_server_probe.h"
 #include "zk/session.h"
 
 #include <algorithm>
-#include <exception>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -50,7 +50,8 @@ class Backend final : public internal::Backend {
         options_(options),
         client_id_(format_client_id(random_bits())),
         loop_(real_clock(),
-              [log = options.log](std::string_view text) { log(LogLevel::error, text); }) {}
+              [log = options.log](std::string_view text) { log(LogLevel::error, text); }),
+        opener_(loop_, options_, rules()) {}
   ~Backend() override { stop(); }
 
   Loop& loop() noexcept override { return loop_; }
@@ -59,63 +60,49 @@ class Backend final : public internal::Backend {
     const bool inside = loop_.on_thread();
     loop_.stop();
     if (inside) return;
-    opening_.reset();  // nothing takes the session any more
+    opener_.destroy_session();
     scout_.reset();
   }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
-    const std::uint64_t number = ++opens_;
     listener_ = &listener;
-    answer_ = std::move(answer);
     silent_.clear();
     forget_complaint();
-    if (!begin(address_.hosts)) return;
-    // The C client would retry without end. This timeout tells the caller the reason.
-    const auto patience = std::clamp(options_.connect_timeout * 4 / 5, milliseconds(1),
-                                     std::max(options_.session_timeout, milliseconds(5'000)));
-    loop_.cancel(timer_);
-    timer_ = loop_.at(loop_.now() + patience, [this, number] {
-      if (number == opens_) finish(Error(Errc::connection_failed, silence()));
-    });
+    opener_.open(make_session(address_.hosts), std::move(answer));
     loop_.cancel(scout_timer_);
     if (servers_.size() < 2) return;
     // Early enough to leave more than half of the time to the servers that answer.
-    const auto slow = std::min(patience / 8, kSlow);
-    scout_timer_ = loop_.at(loop_.now() + slow, [this, number, limit = slow * 2] {
-      if (number == opens_) find_silent(limit);
-    });
+    const auto slow = std::min(opener_.patience() / 8, kSlow);
+    scout_timer_ =
+        loop_.at(loop_.now() + slow, [this, number = opener_.number(), limit = slow * 2] {
+          if (opener_.waits(number)) find_silent(limit);
+        });
   }
 
  private:
-  // Starts to connect to these hosts. False: it cannot, and the error will be delivered.
-  bool begin(const std::string& hosts) {
-    const std::uint64_t number = opens_;
-    const std::uint64_t attempt = ++attempts_;
-    try {
-      opening_ = std::make_unique<Session>(
-          parts(hosts), *listener_, [this, number, attempt](Result<Done> opened) {
-            // Deferred: finish() may destroy the session, which must not happen inside its own
-            // call.
-            loop_.defer([this, number, attempt, opened = std::move(opened)]() mutable {
-              if (number == opens_ && attempt == attempts_) finish(std::move(opened));
-            });
-          });
-    } catch (const std::exception& e) {
-      loop_.defer([this, number, error = Error(Errc::connection_failed, e.what())] {
-        if (number == opens_) finish(error);
-      });
-      return false;
-    }
-    return true;
+  SessionOpener::Rules rules() {
+    SessionOpener::Rules rules;
+    rules.where = [this] { return where(); };
+    rules.silence = [this] { return Error(Errc::connection_failed, silence()); };
+    rules.keeps_trying = [](const Error&) { return false; };
+    rules.finished = [this] { loop_.cancel(scout_timer_); };
+    return rules;
+  }
+
+  // Starts to connect to these hosts.
+  SessionOpener::Make make_session(const std::string& hosts) {
+    return [this, hosts](Answer<Done> opened) {
+      return std::make_unique<Session>(parts(hosts), *listener_, std::move(opened));
+    };
   }
 
   // Opening takes longer than usual. The C client may wait for a server that accepts connections
   // and stays silent; it leaves such a server only after two thirds of the session timeout.
   void find_silent(milliseconds limit) {
-    if (!answer_ || !address_.tls.ca_file.empty()) return;
+    if (!address_.tls.ca_file.empty()) return;
     scout_ = std::make_unique<SilentServerProbe>(
-        loop_, servers_, limit, [this, number = opens_](const ProbeResult& silence) {
-          if (number == opens_ && answer_) leave_out(silence);
+        loop_, servers_, limit, [this, number = opener_.number()](const ProbeResult& silence) {
+          if (opener_.waits(number)) leave_out(silence);
         });
   }
 
@@ -125,7 +112,8 @@ class Backend final : public internal::Backend {
   void leave_out(const ProbeResult& silence) {
     const auto& silent = silence.silent;
     if (silent.empty()) return;
-    if (opening_->info().state == SessionState::connected) return;  // it has found another server
+    if (opener_.session().info().state == SessionState::connected)
+      return;  // it has found another server
     std::vector<Endpoint> rest;
     std::vector<Endpoint> left_out;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -140,7 +128,7 @@ class Backend final : public internal::Backend {
                      (narrow ? "; the new session does not use it. Check that server"
                              : ", and no other server answers. Check the servers"));
     if (!narrow) return;
-    begin(host_list(rest));
+    opener_.replace(make_session(host_list(rest)));
   }
 
   SessionParts parts(const std::string& hosts) {
@@ -168,45 +156,16 @@ class Backend final : public internal::Backend {
     return complaint.empty() ? text : text + "; last log line of the C client: " + complaint;
   }
 
-  void finish(Result<Done> opened) {
-    if (!answer_) return;
-    loop_.cancel(timer_);
-    loop_.cancel(scout_timer_);
-    auto session = std::move(opening_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (opened && session->info().state == SessionState::closed) {
-      opened = Error(Errc::connection_failed, "the session ended while it was being opened");
-    }
-    if (!opened) {
-      ++opens_;
-      answer(opened.error());
-      return;
-    }
-    const auto granted = session->info().timeout;
-    if (granted != options_.session_timeout && !std::exchange(told_, true)) {
-      options_.log(granted > options_.session_timeout ? LogLevel::warning : LogLevel::info,
-                   where() + ": asked for a session timeout of " +
-                       std::to_string(options_.session_timeout.count()) +
-                       " ms, the server grants " + std::to_string(granted.count()) + " ms");
-    }
-    answer(std::unique_ptr<internal::Session>(std::move(session)));
-  }
-
   const Address address_;
   const std::vector<Endpoint> servers_;
   const std::string root_;
   const BackendOptions options_;
   const std::string client_id_;
   ThreadLoop loop_;
-  std::uint64_t opens_ = 0;
-  std::uint64_t attempts_ = 0;
-  TimerId timer_ = TimerId::none;
   TimerId scout_timer_ = TimerId::none;
-  bool told_ = false;
   SessionListener* listener_ = nullptr;
   std::string silent_;  // servers that the session being opened does not use
-  Answer<std::unique_ptr<internal::Session>> answer_;
-  std::unique_ptr<Session> opening_;
+  SessionOpener opener_;
   std::unique_ptr<SilentServerProbe> scout_;
 };
 

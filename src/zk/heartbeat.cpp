@@ -1,7 +1,6 @@
 #include "zk/heartbeat.h"
 
 #include "common/base/mutant.h"
-#include "zk/read_coalescer.h"
 
 #include <algorithm>
 #include <utility>

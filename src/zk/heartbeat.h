@@ -14,6 +14,13 @@
 
 namespace baton::zk {
 
+// A node that never exists. Removing it is a write that changes nothing.
+inline constexpr const char* kMissingNode = "/zookeeper/baton-nobody/nothing";
+// The normal answers of a server to that removal.
+inline bool is_missing_node_answer(Status status) noexcept {
+  return status == Status::no_node || status == Status::no_auth;
+}
+
 class Heartbeat {
  public:
   // renewed: called on the strand when a heartbeat was answered. born: a time not later than the

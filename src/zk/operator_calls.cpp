@@ -1,5 +1,6 @@
 #include "zk/operator_calls.h"
 
+#include "zk/heartbeat.h"
 #include "zk/standing.h"
 
 #include <algorithm>

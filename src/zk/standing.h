@@ -2,7 +2,7 @@
 #pragma once
 
 #include "zk/own_ticket.h"
-#include "zk/read_coalescer.h"
+#include "zk/lock_reads.h"
 
 #include <string_view>
 

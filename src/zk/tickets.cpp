@@ -20,7 +20,7 @@ Tickets::Tickets(const SessionContext& context, Watches& watches, TicketsHost& h
     : context_(context),
       watches_(watches),
       host_(host),
-      lister_(context.outbox),
+      reads_(make_lock_reads(*context.parts.loop, context.outbox)),
       permanent_parents_(context.parts.permanent_parents) {}
 
 OwnTicketPtr Tickets::find(Nonce nonce) const {
@@ -90,8 +90,8 @@ void Tickets::create(const OwnTicketPtr& ticket, int tries, Answer<Standing> ans
   ticket->create_request = context_.outbox.ask(
       std::move(request),
       [attempt](Reply& reply, std::uint64_t) { attempt->made = std::move(reply); });
-  lister_.read(context_.directory(ticket->name), ReadCoalescer::Freshness::session,
-               [this, attempt](const Listing& listing) { created(attempt, listing); });
+  reads_.read(context_.directory(ticket->name), Freshness::session,
+              [this, attempt](const Listing& listing) { created(attempt, listing); });
 }
 
 void Tickets::created(const std::shared_ptr<JoinTry>& attempt, const Listing& listing) {
@@ -176,22 +176,21 @@ void Tickets::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
 void Tickets::search(const OwnTicketPtr& ticket, Answer<std::string> answer) {
   // The session is the same, so every request of the old connection was committed or dropped before
   // this sync. A list without our node proves that the node does not exist and will not be created.
-  const auto freshness = mutant(Mutant::find_without_sync) ? ReadCoalescer::Freshness::session
-                                                           : ReadCoalescer::Freshness::synced;
-  lister_.read(context_.directory(ticket->name), freshness,
-               [this, ticket, answer = std::move(answer)](const Listing& listing) mutable {
-                 if (listing.status != Status::ok && listing.status != Status::no_node) {
-                   answer(call_error(listing.status, listing.code,
-                                     "list " + context_.directory(ticket->name)));
-                   return;
-                 }
-                 const std::string prefix = entry_prefix(ticket->id);
-                 const auto& entries = listing.queue.entries;
-                 const auto mine = std::find_if(
-                     entries.begin(), entries.end(),
-                     [&](const QueueEntry& entry) { return entry.name.starts_with(prefix); });
-                 answer(mine == entries.end() ? std::string() : mine->name);
-               });
+  const auto freshness = mutant(Mutant::find_without_sync) ? Freshness::session : Freshness::synced;
+  reads_.read(context_.directory(ticket->name), freshness,
+              [this, ticket, answer = std::move(answer)](const Listing& listing) mutable {
+                if (listing.status != Status::ok && listing.status != Status::no_node) {
+                  answer(call_error(listing.status, listing.code,
+                                    "list " + context_.directory(ticket->name)));
+                  return;
+                }
+                const std::string prefix = entry_prefix(ticket->id);
+                const auto& entries = listing.queue.entries;
+                const auto mine = std::find_if(
+                    entries.begin(), entries.end(),
+                    [&](const QueueEntry& entry) { return entry.name.starts_with(prefix); });
+                answer(mine == entries.end() ? std::string() : mine->name);
+              });
 }
 
 void Tickets::adopt(const OwnTicketPtr& ticket, const std::string& node, Answer<Standing> answer) {
@@ -224,27 +223,26 @@ void Tickets::look(const LockName& name, Nonce nonce, Answer<Standing> answer) {
   }
   // Our server may not have seen the changes yet that watches of other sessions have reported.
   const bool synced = host_.must_sync();
-  lister_.read(context_.directory(name),
-               synced ? ReadCoalescer::Freshness::synced : ReadCoalescer::Freshness::session,
-               [this, ticket, synced, answer = std::move(answer)](const Listing& listing) mutable {
-                 auto where = standing_of(context_.parts.root, *ticket, listing);
-                 if (synced || !where || !where->view.tickets.empty()) {
-                   answer(std::move(where));
-                   return;
-                 }
-                 // Our ticket is not in the list, which would end a hold. Confirm it with a read
-                 // after a sync with the leader.
-                 lister_.read(
-                     context_.directory(ticket->name), ReadCoalescer::Freshness::synced,
-                     [this, ticket, answer = std::move(answer)](const Listing& sure) mutable {
-                       answer(standing_of(context_.parts.root, *ticket, sure));
-                     });
-               });
+  reads_.read(context_.directory(name), synced ? Freshness::synced : Freshness::session,
+              [this, ticket, synced, answer = std::move(answer)](const Listing& listing) mutable {
+                auto where = standing_of(context_.parts.root, *ticket, listing);
+                if (synced || !where || !where->view.tickets.empty()) {
+                  answer(std::move(where));
+                  return;
+                }
+                // Our ticket is not in the list, which would end a hold. Confirm it with a read
+                // after a sync with the leader.
+                reads_.read(
+                    context_.directory(ticket->name), Freshness::synced,
+                    [this, ticket, answer = std::move(answer)](const Listing& sure) mutable {
+                      answer(standing_of(context_.parts.root, *ticket, sure));
+                    });
+              });
 }
 
 void Tickets::peek(const LockName& name, Answer<bool> busy) {
-  lister_.read(
-      context_.directory(name), ReadCoalescer::Freshness::synced,
+  reads_.read(
+      context_.directory(name), Freshness::synced,
       [this, name, busy = std::move(busy)](const Listing& listing) mutable {
         if (listing.status == Status::ok || listing.status == Status::no_node) {
           busy(!listing.queue.entries.empty());

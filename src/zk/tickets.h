@@ -3,7 +3,7 @@
 #pragma once
 
 #include "zk/own_ticket.h"
-#include "zk/read_coalescer.h"
+#include "zk/lock_reads.h"
 #include "zk/session_context.h"
 
 #include <cstdint>
@@ -56,7 +56,7 @@ class Tickets {
   const SessionContext& context_;
   Watches& watches_;
   TicketsHost& host_;
-  ReadCoalescer lister_;
+  LockReads reads_;
   bool permanent_parents_;
   std::unordered_map<Nonce, OwnTicketPtr> tickets_;
 };

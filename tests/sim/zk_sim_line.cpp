@@ -1,6 +1,6 @@
 #include "zk_sim_line.h"
 
-#include "zk/read_coalescer.h"
+#include "zk/heartbeat.h"
 
 #include <zookeeper/zookeeper.h>
 

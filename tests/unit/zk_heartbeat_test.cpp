@@ -1,7 +1,6 @@
 #include "zk/heartbeat.h"
 
 #include "fake_zk.h"
-#include "zk/read_coalescer.h"
 
 #include <gtest/gtest.h>
 #include <zookeeper/zookeeper.h>
