@@ -93,6 +93,7 @@ set(BATON_ZK_SESSION_SOURCES
     watches.cpp)
 set(BATON_ZK_SOURCES acl.cpp backend.cpp client_handle.cpp log.cpp socket.cpp request_numbers.cpp)
 set(BATON_ETCD_SESSION_SOURCES
+    key_life.cpp
     key_loss.cpp
     lock_sequencer.cpp
     leases.cpp
@@ -106,7 +107,6 @@ set(BATON_ETCD_SESSION_SOURCES
     queue.cpp
     queue_reader.cpp
     session.cpp
-    session_lifecycle.cpp
     status.cpp
     stray_keys.cpp
     token_base.cpp

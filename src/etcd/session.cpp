@@ -1,233 +1,87 @@
-// Session: joins queues and withdraws tickets. session_lifecycle.cpp has the lease and the end.
 #include "etcd/session.h"
 
 #include "etcd/path.h"
-#include "etcd/queue.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace baton::etcd {
 
-namespace {
+using std::chrono::milliseconds;
 
-void compare_created(etcdpb::TxnRequest& txn, const std::string& key, std::int64_t revision) {
-  auto& compare = *txn.add_compare();
-  compare.set_key(key);
-  compare.set_target(etcdpb::Compare::CREATE);
-  compare.set_result(etcdpb::Compare::EQUAL);
-  compare.set_create_revision(revision);
+Session::Session(SessionParts parts, SessionListener& listener, Answer<Done> opened)
+    : parts_(std::move(parts)),
+      listener_(listener),
+      opened_(std::move(opened)),
+      lease_(std::make_shared<LeaseView>(Time{}, Time{})),
+      retries_(*parts_.link.loop),
+      link_(parts_.link, *this),
+      leases_(*parts_.link.loop, link_, parts_.session_timeout, *this),
+      watches_(*parts_.link.loop, link_),
+      sequencer_(*parts_.link.loop),
+      tickets_(leases_),
+      stray_keys_(context_, leases_, watches_, tickets_),
+      reader_(context_, tickets_, sequencer_, watches_),
+      operator_calls_(context_, tickets_, sequencer_, reader_),
+      key_loss_(context_, watches_, tickets_,
+                [this](const std::string& detail) { leases_lost(detail); }),
+      key_life_(context_, tickets_, sequencer_, leases_, watches_, reader_, stray_keys_,
+                [this](const std::string& detail) { leases_lost(detail); }) {
+  loop().defer(lifetime_.guard([this] { begin(); }));
 }
 
-// Puts the key and reads the newest keys of the lock. Idempotent: if it is sent again, it finds the
-// key that it created.
-etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
-                            const std::string& value, std::int64_t lease) {
-  etcdpb::TxnRequest txn;
-  compare_created(txn, key, 0);
-  auto& put = *txn.add_success()->mutable_request_put();
-  put.set_key(key);
-  put.set_value(value);
-  put.set_lease(lease);
-  auto& found = *txn.add_failure()->mutable_request_range();
-  found.set_key(key);
-  found.set_keys_only(true);
-  const auto newest = short_range(prefix, 0);
-  *txn.add_success()->mutable_request_range() = newest;
-  *txn.add_failure()->mutable_request_range() = newest;
-  return txn;
+Session::~Session() {
+  lifetime_.end();
+  lease_->end();
 }
 
-}  // namespace
+// ---- opening
 
-// ---- joining
-
-void Session::join(const LockName& name, Nonce nonce, Answer<Standing> answer) {
-  if (const auto known = tickets_.find(nonce)) {
-    if (is_present(known->state())) {
-      reader_.look(nonce, {}, std::move(answer));
-    } else {
-      enter(known, std::move(answer));
-    }
-    return;
-  }
-  const auto ticket = std::make_shared<OwnTicket>(name, nonce, context_.prefix(name));
-  tickets_.add(ticket);
-  enter(ticket, std::move(answer));
-}
-
-// Sends joins in the order of the calls; see LockSequencer.
-void Session::enter(const OwnTicketPtr& ticket, Answer<Standing> answer) {
-  sequencer_.join(ticket->prefix, [this, ticket, answer = std::move(answer)](
-                                      std::optional<LockSequencer::Turn> turn) mutable {
-    if (turn && may_send(ticket->state())) {
-      send_join(ticket, *std::move(turn), std::move(answer));
-      return;
-    }
-    if (!turn) tickets_.apply(ticket, TicketEvent::turn_rejected);
-    // Withdrawn before its turn, or the store cannot be reached.
-    loop().defer(lifetime_.guard(
-        [this, ticket, turn = std::move(turn), answer = std::move(answer)]() mutable {
-          if (turn) turn->end(true);
-          answer(Error(turn ? Errc::cancelled : Errc::connection_failed,
-                       "join " + ticket->prefix + ": " + (turn ? "cancelled" : link_.trouble())));
-        }));
-  });
-}
-
-void Session::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
-                        Answer<Standing> answer) {
-  if (ticket->lease == 0) {
-    leases_.reserve_slot(lifetime_.guard([this, ticket, turn = std::move(turn),
-                                          answer = std::move(answer)](
-                                             Result<std::int64_t> lease) mutable {
-      if (lease && may_send(ticket->state())) {
-        ticket->lease = *lease;
-        ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
-        leases_.key_added(*lease);
-        send_join(ticket, std::move(turn), std::move(answer));
-        return;
-      }
-      tickets_.apply(ticket, TicketEvent::lease_failed);
-      const auto error =
-          lease ? Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled") : lease.error();
-      loop().defer(
-          lifetime_.guard([error, turn = std::move(turn), answer = std::move(answer)]() mutable {
-            turn.end(!transient(error));
-            answer(error);
-          }));
-    }));
-    return;
-  }
-  tickets_.apply(ticket, TicketEvent::sent);
-  const auto txn =
-      join_txn(ticket->prefix, ticket->key,
-               encode_value(parts_.label, std::chrono::system_clock::now()), ticket->lease);
+void Session::begin() {
+  // Requests the server version (for operators) and the first lease at the same time.
+  const auto answered = std::make_shared<int>(0);
+  const auto done = [this, answered] {
+    if (++*answered != 2 || ended_ || closing_) return;
+    ready_ = true;
+    stray_keys_.start();
+    opened_(Done{});
+  };
   RequestOptions how;
-  how.wanted = [ticket] { return !is_withdrawn(ticket->state()); };
-  link_.ask<etcdpb::TxnResponse>(
-      Call::txn, txn, how,
-      lifetime_.guard([this, ticket, turn = std::move(turn),
-                       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
-        // The failure of a withdrawn join says nothing about the joins behind it.
-        const bool served = !is_transient(reply.status) || is_withdrawn(ticket->state());
-        if (reply.ok()) {
-          entered(ticket, reply, std::move(answer));
-        } else {
-          not_entered(ticket, reply, std::move(answer));
-        }
-        turn.end(served);  // after the answer; does nothing if the session has ended
+  how.linearizable = false;
+  how.bypass_limit = true;
+  link_.ask<etcdpb::StatusResponse>(
+      Call::status, etcdpb::StatusRequest{}, how,
+      lifetime_.guard([this, done](Reply<etcdpb::StatusResponse>& reply) {
+        if (reply.ok()) version_ = reply.body.version();
+        done();
       }));
-}
-
-void Session::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
-                      Answer<Standing> answer) {
-  const auto& body = reply.body;
-  const bool well_formed =
-      body.responses_size() == 2 && body.responses(1).has_response_range() &&
-      (body.succeeded() || (body.responses(0).has_response_range() &&
-                            body.responses(0).response_range().kvs_size() == 1));
-  if (!well_formed) {
-    tickets_.apply(ticket, TicketEvent::join_lost);
-    flush_withdrawals(ticket);
-    answer(Error(Errc::store_error,
-                 "join " + ticket->prefix + ": the server's response is malformed"));
-    return;
-  }
-  tickets_.apply(ticket, TicketEvent::joined);
-  ticket->token = static_cast<std::uint64_t>(
-      body.succeeded() ? body.header().revision()
-                       : body.responses(0).response_range().kvs(0).create_revision());
-  ticket->sign = std::make_shared<DeletionSign>();
-  if (is_withdrawn(ticket->state())) {
-    flush_withdrawals(ticket);
-    answer(Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled"));
-    return;
-  }
-  reader_.deliver(ticket, body.responses(1).response_range(), body.header().revision(),
-                  std::move(answer));
-}
-
-void Session::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
-                          Answer<Standing> answer) {
-  const auto error = reply.error("join " + ticket->prefix);
-  if (reply.status == Status::lease_gone) {
-    end_session(Errc::session_expired, error.what());
-    return;
-  }
-  tickets_.apply(ticket,
-                 reply.status == Status::lost ? TicketEvent::join_lost : TicketEvent::join_refused);
-  flush_withdrawals(ticket);
-  answer(error);
-}
-
-// Executes the withdrawals that came while the transaction was under way.
-void Session::flush_withdrawals(const OwnTicketPtr& ticket) {
-  for (auto& withdrawal : std::exchange(ticket->withdrawals, {})) {
-    withdraw(ticket->name, ticket->nonce, std::move(withdrawal));
-  }
-}
-
-// ---- leaving
-
-void Session::withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) {
-  const auto ticket = tickets_.find(nonce);
-  if (ticket == nullptr) {
-    loop().defer(
-        lifetime_.guard([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); }));
-    return;
-  }
-  tickets_.apply(ticket, TicketEvent::withdraw);
-  switch (ticket->state()) {
-    case TicketState::gone:
-      // No request was sent, and none will be.
-      loop().defer(
-          lifetime_.guard([answer = std::move(answer)]() mutable { answer(WithdrawResult{}); }));
+  leases_.reserve_slot(lifetime_.guard([this, done](const Result<std::int64_t>& lease) {
+    if (ended_ || closing_) return;
+    if (lease) {
+      done();
       return;
-    case TicketState::cancelling:
-    case TicketState::cancelling_again:
-      ticket->withdrawals.push_back(std::move(answer));  // the answer that is under way decides
-      return;
-    default:
-      remove(ticket, std::move(answer));
-  }
+    }
+    // The caller that opened the session decides how long it retries.
+    retries_.later([this] { begin(); });
+    opened_(lease.error());
+  }));
 }
 
-void Session::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) {
-  etcdpb::TxnRequest txn;
-  // Remove exactly this ticket. If the join is in doubt, its revision is not known, but no other
-  // client uses this key.
-  if (is_present(ticket->state())) {
-    compare_created(txn, ticket->key, static_cast<std::int64_t>(ticket->token));
-  }
-  txn.add_success()->mutable_request_delete_range()->set_key(ticket->key);
-  RequestOptions how;
-  how.front = true;  // waiters need it
-  link_.ask<etcdpb::TxnResponse>(
-      Call::txn, txn, how,
-      lifetime_.guard([this, ticket, removal = sequencer_.removing(ticket->prefix),
-                       answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
-        removal.end();
-        if (!reply.ok()) {
-          ticket->removal_in_doubt |= reply.status == Status::lost;
-          answer(reply.error("remove " + ticket->key));
-          return;
-        }
-        const bool found = reply.body.succeeded() && reply.body.responses_size() == 1 &&
-                           reply.body.responses(0).response_delete_range().deleted() > 0;
-        const auto revision = reply.body.header().revision();
-        if (ticket->token != 0) {
-          watches_.deleted(ticket->key, static_cast<std::int64_t>(ticket->token), revision,
-                           reply.endpoint);
-        }
-        if (late_possible(ticket->state())) stray_keys_.abandon(*ticket, revision);
-        tickets_.apply(ticket, TicketEvent::removed);
-        answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
-      }));
+SessionInfo Session::info() const {
+  SessionInfo info;
+  info.backend = "etcd";
+  info.endpoint = link_.endpoint();
+  info.timeout = leases_.ttl();
+  info.server_version = version_;
+  info.state = ended_         ? SessionState::closed
+               : link_.down() ? SessionState::suspect
+                              : SessionState::connected;
+  return info;
 }
 
-// ---- watching
+milliseconds Session::backstop() const {
+  return std::clamp(leases_.ttl() / 2, milliseconds(1'000), milliseconds(30'000));
+}
 
 WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                        WatchHandler handler) {
@@ -238,6 +92,63 @@ WatchId Session::watch(const LockName& name, const Ticket& ticket, const WatchFo
   want.created = static_cast<std::int64_t>(ticket.rank);
   if (ticket.ours) return key_loss_.watch(std::move(want), *ticket.ours, std::move(handler));
   return reader_.watch(std::move(want), what.waiter, std::move(handler));
+}
+
+// ---- the lease
+
+void Session::leases_renewed() {
+  const Time deadline = leases_.deadline();
+  if (ended_ || closing_ || deadline == Time{}) return;
+  const Time now = loop().now();
+  if (now < lease_->deadline()) {
+    lease_->extend(leases_.suspect_at(), deadline);
+  } else if (deadline > now) {
+    // The lease expired by our clock, but not in the store: start a new LeaseView. Holds under the
+    // old one are lost; waiters keep their tickets.
+    lease_->end();
+    lease_ = std::make_shared<LeaseView>(leases_.suspect_at(), deadline);
+  }
+}
+
+void Session::leases_lost(const std::string& detail) { end_session(Errc::session_expired, detail); }
+
+void Session::lease_revoked(std::int64_t lease) { stray_keys_.lease_revoked(lease); }
+
+void Session::link_left(std::size_t endpoint) { watches_.leave(endpoint); }
+
+void Session::link_back() {
+  if (ready_ && !ended_ && !closing_) listener_.session_resumed();
+}
+
+void Session::link_store_changed(const std::string& detail) {
+  end_session(Errc::store_changed, detail);
+}
+
+void Session::end_session(Errc reason, const std::string& detail) {
+  if (std::exchange(ended_, true)) return;
+  sequencer_.close();
+  lease_->end(reason == Errc::store_changed ? reason : Errc::session_expired);
+  if (closing_) return;
+  // The keys of the other leases would block all waiters until these leases expire: revoke them
+  // now.
+  for (const std::int64_t lease : leases_.all()) {
+    etcdpb::LeaseRevokeRequest request;
+    request.set_id(lease);
+    RequestOptions how;
+    how.bypass_limit = true;
+    link_.ask<etcdpb::LeaseRevokeResponse>(Call::lease_revoke, request, how, [](auto&) {});
+  }
+  if (ready_) {
+    listener_.session_ended(reason, detail);
+  } else {
+    opened_(Error(Errc::connection_failed, detail));
+  }
+}
+
+void Session::close(Answer<Done> answer) {
+  closing_ = true;
+  stray_keys_.stop();
+  leases_.revoke_all(std::move(answer));
 }
 
 }  // namespace baton::etcd

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/seam/session.h"
+#include "etcd/key_life.h"
 #include "etcd/key_loss.h"
 #include "etcd/lock_sequencer.h"
 #include "etcd/leases.h"
@@ -33,7 +34,9 @@ class Session final : public internal::Session, private LinkListener, private Le
   Session(SessionParts parts, SessionListener& listener, Answer<Done> opened);
   ~Session() override;
 
-  void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override;
+  void join(const LockName& name, Nonce nonce, Answer<Standing> answer) override {
+    key_life_.join(name, nonce, std::move(answer));
+  }
   void look(const LockName&, Nonce nonce, const LookHint& hint, Answer<Standing> answer) override {
     reader_.look(nonce, hint, std::move(answer));
   }
@@ -43,7 +46,9 @@ class Session final : public internal::Session, private LinkListener, private Le
   WatchId watch(const LockName& name, const Ticket& ticket, const WatchFor& what,
                 WatchHandler handler) override;
   void unwatch(WatchId id) override { watches_.unwatch(id); }
-  void withdraw(const LockName& name, Nonce nonce, Answer<WithdrawResult> answer) override;
+  void withdraw(const LockName&, Nonce nonce, Answer<WithdrawResult> answer) override {
+    key_life_.withdraw(nonce, std::move(answer));
+  }
   void verify(const LockName&, Nonce nonce, Answer<bool> answer) override {
     operator_calls_.verify(question_deadline(), nonce, std::move(answer));
   }
@@ -65,17 +70,6 @@ class Session final : public internal::Session, private LinkListener, private Le
   std::chrono::milliseconds backstop() const override;
 
  private:
-  // session.cpp
-  void enter(const OwnTicketPtr& ticket, Answer<Standing> answer);
-  void send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn, Answer<Standing> answer);
-  void entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
-               Answer<Standing> answer);
-  void not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
-                   Answer<Standing> answer);
-  void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);
-  void flush_withdrawals(const OwnTicketPtr& ticket);
-
-  // session_lifecycle.cpp: opening, the lease, the end
   void begin();
   void link_left(std::size_t endpoint) override;
   void link_back() override;
@@ -114,6 +108,7 @@ class Session final : public internal::Session, private LinkListener, private Le
   QueueReader reader_;
   OperatorCalls operator_calls_;
   KeyLoss key_loss_;
+  KeyLife key_life_;
 };
 
 }  // namespace baton::etcd
