@@ -12,9 +12,9 @@ namespace baton::chaos {
 using Stamp = std::atomic<std::int64_t>;
 static_assert(Stamp::is_always_lock_free);
 
-// One hold in shared memory; check() makes a record of tests/history of it. All but `end` and `seen`
-// are written before `begin`, so a record with a `begin` is whole; one without was never finished,
-// because its process was killed.
+// One hold in shared memory; check() makes a record of tests/history of it. All but `end` and
+// `seen` are written before `begin`, so a record with a `begin` is whole; one without was never
+// finished, because its process was killed.
 struct Hold {
   Stamp asked;                        // before the acquire
   Stamp begin;                        // after the grant

@@ -1,6 +1,6 @@
-// What must hold at every instant, and at the end. These checks are not those of tests/history: they
-// ask each hold whether it is valid now and compare it with the store itself, whose evictions and
-// broken promises they know. A history has neither, and the first fault must end the run.
+// What must hold at every instant, and at the end. These checks are not those of tests/history:
+// they ask each hold whether it is valid now and compare it with the store itself, whose evictions
+// and broken promises they know. A history has neither, and the first fault must end the run.
 #include "simulation.h"
 #include "simulation_parts.h"
 
