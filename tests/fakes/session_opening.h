@@ -1,12 +1,12 @@
-// How the backends of the tests open a session: the last call of open() counts, and it gives up
-// after four seconds.
+// How the backends of the tests open a session: as the backends of the clusters do, within four
+// seconds.
 #pragma once
 
 #include "common/base/loop.h"
 #include "common/seam/session.h"
+#include "common/seam/session_opener.h"
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -15,50 +15,37 @@ namespace baton::internal {
 
 class SessionOpening {
  public:
-  using Opened = std::function<void(Result<Done>)>;
-  using Make = std::function<std::unique_ptr<Session>(SessionListener&, Opened)>;
+  using Make = std::function<std::unique_ptr<Session>(SessionListener&, Answer<Done> opened)>;
   // final_result: after a transient error the session goes on trying, so that is no result yet.
   enum class Accept { any_result, final_result };
 
   SessionOpening(Loop& loop, Accept accept, Make make)
-      : loop_(loop), accept_(accept), make_(std::move(make)) {}
+      : make_(std::move(make)), opener_(loop, options(), rules(accept)) {}
 
   void open(SessionListener& listener, Answer<std::unique_ptr<Session>> answer) {
-    const auto number = ++opens_;
-    answer_ = std::move(answer);
-    session_ = make_(listener, [this, number](Result<Done> done) {
-      loop_.defer([this, number, done = std::move(done)]() mutable {
-        const bool final = accept_ == Accept::any_result || done || !transient(done.error());
-        if (number == opens_ && final) finish(std::move(done));
-      });
-    });
-    timer_ = loop_.at(loop_.now() + std::chrono::seconds(4), [this, number] {
-      if (number == opens_) finish(Error(Errc::connection_failed, "no server"));
-    });
+    opener_.open(
+        [this, &listener](Answer<Done> opened) { return make_(listener, std::move(opened)); },
+        std::move(answer));
   }
-  void abandon() { session_.reset(); }
+  void abandon() { opener_.destroy_session(); }
 
  private:
-  void finish(Result<Done> done) {
-    if (!answer_) return;
-    loop_.cancel(timer_);
-    auto session = std::move(session_);
-    auto answer = std::exchange(answer_, nullptr);
-    if (done) {
-      answer(std::move(session));
-    } else {
-      ++opens_;
-      answer(done.error());
-    }
+  static BackendOptions options() {
+    BackendOptions options;
+    options.session_timeout = options.connect_timeout = std::chrono::seconds(5);
+    options.log = [](LogLevel, std::string_view) {};
+    return options;
+  }
+  static SessionOpener::Rules rules(Accept accept) {
+    return {
+        [] { return "the test's store"; },
+        [] { return Error(Errc::connection_failed, "no server"); },
+        [accept](const Error& error) { return accept == Accept::final_result && transient(error); },
+        [] {}};
   }
 
-  Loop& loop_;
-  const Accept accept_;
   const Make make_;
-  std::uint64_t opens_ = 0;
-  TimerId timer_ = TimerId::none;
-  Answer<std::unique_ptr<Session>> answer_;
-  std::unique_ptr<Session> session_;
+  SessionOpener opener_;
 };
 
 }  // namespace baton::internal

@@ -20,12 +20,12 @@ SessionOpener::SessionOpener(Loop& loop, const BackendOptions& options, Rules ru
 void SessionOpener::open(Make make, Answer<std::unique_ptr<Session>> answer) {
   const std::uint64_t number = ++number_;
   answer_ = std::move(answer);
+  start(make);
   // The session would retry without end. This timeout tells the caller the reason.
   loop_.cancel(timer_);
   timer_ = loop_.at(loop_.now() + patience_, [this, number] {
     if (number == number_) finish(rules_.silence());
   });
-  start(make);
 }
 
 void SessionOpener::replace(Make make) { start(make); }
