@@ -80,7 +80,8 @@ class Session {
   virtual ~Session() = default;
 
   // Puts a ticket at the end of the queue and reads the queue. Idempotent: a second join with a
-  // nonce whose ticket is in the queue finds that ticket.
+  // nonce whose ticket is in the queue finds that ticket. The caller waits for the answer to the
+  // first join before it sends the second.
   virtual void join(const LockName& name, Nonce nonce, Answer<Standing> answer) = 0;
 
   // Reads where the ticket of this nonce stands, proven by the store, not older than this call.
