@@ -1,4 +1,5 @@
-// stop_token: before, during and after the grant. A cancelled wait leaves no entry and no lock.
+// Cancels acquires through a stop_token before the call, during the wait and after the grant. A
+// cancelled acquire leaves no entry and no lock.
 #include "conformance/fixture.h"
 
 #include <atomic>
@@ -82,8 +83,8 @@ TEST_P(Cancelling, TheLossOfOneLockCancelsTheWaitForAnother) {
   EXPECT_TRUE(in_line("b", 1));
 }
 
-// Catches a grant that arrives while the wait is being given up and is forgotten (redisson#5358):
-// the lock would stay taken, or two would have it.
+// Finds a grant that arrives while the wait is being cancelled and is then forgotten
+// (redisson#5358): the lock would stay held, or two clients would hold it.
 TEST_P(Cancelling, RaceWithTheGrantLeaksNothing) {
   auto one = open();
   auto two = open();
@@ -114,7 +115,8 @@ TEST_P(Cancelling, RaceWithTheGrantLeaksNothing) {
     }
   }
   EXPECT_TRUE(in_line("a", 0)) << granted << " granted of " << rounds;
-  // The last one may have been given up before its entry was made: it comes, and goes.
+  // The last acquire may have been cancelled before the store made its entry. Then the entry
+  // appears after the check above, and is removed.
   EXPECT_TRUE(soon("a free lock", [&] { return mutex.try_acquire().has_value(); }));
 }
 

@@ -1,4 +1,5 @@
-// Locks and mutexes may outlive their client; whoever waits is told; nothing stays behind.
+// Closing a client: its locks and mutexes can outlive it, its waiters end with Error(closed), and
+// no entries, threads or descriptors are left.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -178,7 +179,7 @@ TEST_P(Closing, EndsABlockedLockWithClosed) {
   EXPECT_EQ(blocked.get(), Errc::closed);
 }
 
-// User code that never returns must not keep close() for more than 5 s.
+// User code that blocks must not keep close() from returning within 5 s.
 TEST_P(Closing, IsBoundedWhileUserCodeBlocks) {
   auto client = open();
   auto other = open();

@@ -1,5 +1,5 @@
-// What the rigs of clusters have in common: clients come through a proxy for each server, so that
-// they can be cut off; the observer does not.
+// The common part of the rigs for clusters. Clients connect through one proxy for each server, so
+// that a test can cut them off. The observer connects directly.
 #pragma once
 
 #include "conformance/fixture.h"
@@ -18,8 +18,8 @@
 
 namespace baton::conformance {
 
-// The servers of `given`, or those of a Cluster of our own: started for the first case, shared by
-// all cases of the process.
+// Returns the servers of `given`. Without `given` it returns the servers of a new Cluster: the
+// first case starts it, and all cases of the process share it.
 template <class Cluster, class Options>
 const std::vector<std::string>& shared_hosts(const std::optional<std::string>& given,
                                              const Options& options) {
@@ -41,7 +41,8 @@ inline std::string joined(const std::vector<std::string>& hosts) {
 
 class ClusterRig : public Rig {
  public:
-  // scheme: "zk://". silent: a cut is silence, not closed connections.
+  // scheme: for example "zk://". silent: cut() drops all data but leaves the connections open.
+  // Otherwise cut() closes them.
   ClusterRig(std::string scheme, std::vector<std::string> hosts, bool silent)
       : scheme_(std::move(scheme)), hosts_(std::move(hosts)), silent_(silent) {
     for (const auto& host : hosts_) {
@@ -72,11 +73,12 @@ class ClusterRig : public Rig {
   void heal() override {
     for (const auto& proxy : proxies_) proxy->heal();
   }
-  // TCP loses no single answer: the connection goes with it.
+  // TCP cannot lose a single answer, so the connection is closed with it.
   void lose_next_answer() override {
     for (const auto& proxy : proxies_) cut_at_answer(*proxy);
   }
-  // Those of this moment: the ones after them come with them, and then all is as before.
+  // A proxy cannot delay a single answer, so it delays all answers during this time. Then tick()
+  // ends the delay, and the proxy delivers all of them at once.
   void delay_next_answer(milliseconds by) override {
     for (const auto& proxy : proxies_) proxy->delay(test::Direction::kToClient, by);
     late_until_ = now() + by;

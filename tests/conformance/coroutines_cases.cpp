@@ -1,4 +1,4 @@
-// co_acquire: a Lock by co_await, resumed on the executor.
+// co_acquire(): co_await returns a Lock or throws, and the coroutine resumes on the executor.
 #include "conformance/fixture.h"
 
 #include <atomic>
@@ -12,8 +12,8 @@
 namespace baton::conformance {
 namespace {
 
-// A coroutine that starts at once and is destroyed by its owner (or by itself when it ends and
-// nobody owns it).
+// A coroutine that starts at once and destroys itself when it ends. While it is suspended, a test
+// can destroy it through the handle.
 struct Task {
   struct promise_type {
     Task get_return_object() {

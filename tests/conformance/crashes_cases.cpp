@@ -1,4 +1,5 @@
-// A killed process takes nothing with it: the next in line goes on, and no entry stays.
+// Processes are killed while they hold or wait. The next waiter is granted the lock, and no entry
+// of a killed process is left.
 #include "conformance/fixture.h"
 #include "history/holds.h"
 #include "support/child.h"
@@ -26,7 +27,7 @@ TEST_P(Crashes, KilledHolderFreesTheLock) {
   const Stopwatch watch;
   holder.kill_hard();
   ASSERT_TRUE(ready(waiting));
-  // Within the session timeout; at once on stores without a lease.
+  // The lock is free within the session timeout, or at once on stores without a lease.
   const auto timeout = client.session().timeout;
   EXPECT_LE(watch.elapsed(), (timeout == milliseconds::max() ? 0ms : timeout) + 3s + kSlack);
   auto lock = waiting.get();
@@ -103,12 +104,13 @@ TEST_P(Crashes, KillsAtRandomNeverBreakExclusion) {
   for (int i = 0; i < kills; ++i) {
     auto& victim = children[random() % children.size()];
     ASSERT_TRUE(victim->line_with("started")) << "no progress after " << i << " kills";
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));  // any moment
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));  // random moment
     victim->kill_hard();
     victim = start();
   }
   for (auto& child : children) child->kill_hard();
-  // A hold is on record before its release: what is missing was never released by its owner.
+  // Each process records a hold before it releases it. So a hold without a record was not released
+  // by its process.
   const auto holds = history::read(directory / "counter.holds");
   EXPECT_TRUE(exclusive_and_ordered(holds)) << holds.size() << " holds";
   auto client = open();

@@ -1,5 +1,6 @@
-// etcd: as many real servers as BATON_RIG_SERVERS says, or the cluster that BATON_TEST_ETCD names.
-// One server: a cut closes connections. Three: it is silence.
+// Rig for etcd: BATON_RIG_SERVERS real servers, or the cluster that BATON_TEST_ETCD names. With one
+// server a cut closes the connections. With three servers a cut drops all data but leaves the
+// connections open.
 #include "conformance/cluster_rig.h"
 #include "support/etcd_server.h"
 
@@ -29,13 +30,15 @@ class EtcdRig final : public ClusterRig {
     setenv("BATON_TEST_SESSION_MS", std::to_string(kSession.count()).c_str(), 1);
   }
 
-  // Short, because crashes are waited for. Also those of child processes.
+  // Makes the session timeout short, because tests wait for the sessions of killed processes to
+  // end. Child processes get the same timeout through BATON_TEST_SESSION_MS.
   Client open(ClientOptions options) override {
     options.session_timeout = std::min(options.session_timeout, kSession);
     return Rig::open(std::move(options));
   }
 
-  // The leases that have a key here. Whoever stands last goes first: nobody is granted meanwhile.
+  // Revokes the leases that have a key below the root of this rig. The last key of a queue comes
+  // first, so that no waiter is granted the lock in between.
   void end_sessions() override {
     auto keys = store_.keys(root() + "/");
     EXPECT_FALSE(keys.empty());
@@ -43,7 +46,7 @@ class EtcdRig final : public ClusterRig {
               [](const auto& a, const auto& b) { return a.create_revision > b.create_revision; });
     std::set<std::int64_t> ended;
     for (const auto& key : keys) {
-      if (key.lease == 0) continue;  // the record of a token base
+      if (key.lease == 0) continue;  // the record of a token base has no lease
       if (!ended.insert(key.lease).second) continue;
       EXPECT_TRUE(store_.revoke(key.lease));
     }

@@ -1,4 +1,5 @@
-// Forced release: the holder learns it within a second, and loses for good; the line goes on.
+// Eviction: the holder is notified within a second, its loss is final, and the next waiter is
+// granted the lock.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -10,7 +11,7 @@
 namespace baton::conformance {
 namespace {
 
-// Contract: at most 1 s while connected.
+// The limit that the contract sets while the client is connected.
 constexpr milliseconds kNotice = 1'000ms;
 
 TEST_P(Eviction, EndsTheHoldWithinASecondAndForGood) {
@@ -29,7 +30,7 @@ TEST_P(Eviction, EndsTheHoldWithinASecondAndForGood) {
   EXPECT_EQ(lock.lost_reason(), Errc::evicted);
   EXPECT_EQ(lock.valid_for(), 0ms);
   EXPECT_FALSE(static_cast<bool>(lock));
-  // Final: also when the lock is free, and taken again by the same client.
+  // The loss is final, also after the same client has acquired the lock again.
   auto again = one.mutex("a").acquire(patient());
   EXPECT_TRUE(again.valid());
   EXPECT_FALSE(lock.valid());
@@ -47,7 +48,8 @@ TEST_P(Eviction, ReleaseAndVerifyThenSayLost) {
   EXPECT_EQ(error_of([&] { lock.release(); }), Errc::lock_lost);
 }
 
-// No time to notice: the answer of the store decides, not what we believed.
+// The client has no time to notice the eviction. So release() must report what the store answers,
+// not the last state that the client knows.
 TEST_P(Eviction, ReleaseRightAfterItNeverClaimsSuccess) {
   auto one = open();
   auto two = open();
@@ -72,7 +74,7 @@ TEST_P(Eviction, OfTheHolderGrantsTheNextInLine) {
   ASSERT_TRUE(ready(waiting));
   auto next = waiting.get();
   EXPECT_TRUE(next.valid());
-  { Lock gone = std::move(lock); }  // the late release takes nothing from the new holder
+  { Lock gone = std::move(lock); }  // this late release must not remove the new holder
   next.verify();
 }
 
@@ -142,7 +144,7 @@ TEST_P(Eviction, LostReasonIsSetOnlyByALoss) {
   EXPECT_EQ(lock.state(), LockState::released);
 }
 
-// One loss does not touch the other locks of the client.
+// The loss of one lock does not affect the other locks of the client.
 TEST_P(Eviction, OfOneLockLeavesTheOthersAlone) {
   auto one = open();
   auto two = open();
@@ -170,7 +172,8 @@ TEST_P(Eviction, OfAHolderInAnotherProcessIsNoticed) {
   EXPECT_EQ(holder.exit_code(), 0);
 }
 
-// A stopped process cannot hear anything: others go on, and it is told when it goes on itself.
+// A stopped process receives nothing. The other clients continue, and the process is notified when
+// it continues.
 TEST_P(Eviction, OfAStoppedHolderIsNoticedWhenItGoesOn) {
   BATON_NEEDS(Can::cross_processes);
   auto client = open();
@@ -191,7 +194,7 @@ TEST_P(Eviction, OfAStoppedHolderIsNoticedWhenItGoesOn) {
   lock.verify();
 }
 
-// Catches a grant to a ticket that is no longer there (etcd#11456).
+// Finds a grant to an entry that no longer exists (etcd#11456).
 TEST_P(Eviction, RaceWithTheGrantNeverLeavesAHoldWithoutEntry) {
   auto one = open();
   auto two = open();

@@ -1,5 +1,6 @@
-// Two locks on one name are never valid at once. Each case keeps a plain counter under the lock and
-// the boot-clock interval of each hold: a second holder loses an update or overlaps.
+// Two locks on one name are never valid at the same time. The cases with loops increment a counter
+// under the lock and record the boot-clock interval of each hold. With a second holder an update of
+// the counter is lost, or two intervals overlap.
 #include "conformance/fixture.h"
 #include "history/holds.h"
 #include "support/child.h"
@@ -14,7 +15,7 @@ namespace {
 
 using test::Child;
 
-// Deliberately no atomic: the lock is all that protects it.
+// Not atomic on purpose: only the lock under test protects it.
 struct Plain {
   long value = 0;
   void add_one() {
@@ -24,8 +25,9 @@ struct Plain {
   }
 };
 
-// The same for two clients: what orders their memory is the store, which a thread sanitizer cannot
-// see (a file has two mappings in one process). Load and store are still two steps.
+// The same for threads of several clients. The store orders the memory accesses of its clients, but
+// ThreadSanitizer does not see that (for example, the file store maps a file twice in one process).
+// So the value is atomic, but load and store are still two steps.
 struct Shared {
   std::atomic<long> value{0};
   void add_one() {
@@ -37,7 +39,7 @@ struct Shared {
 
 constexpr int kThreads = 4;
 
-// Threads with a mutex each call `turn` so many times, all at once.
+// Starts kThreads threads with their own mutexes. Each thread calls `turn` this many times.
 template <class Open, class Turn>
 void at_once(Open open_mutex, int rounds, Turn turn) {
   std::vector<std::jthread> all;
@@ -108,7 +110,7 @@ TEST_P(Exclusion, SecondClientIsRefusedWhileTheFirstHolds) {
   EXPECT_TRUE(second.mutex("a").try_acquire());
 }
 
-// Catches an entry keyed by session or name instead of by acquire (etcd#11360).
+// Finds entries that are made per session or per name instead of per acquire (etcd#11360).
 TEST_P(Exclusion, TwoHandlesOfOneNameAreTheSameLock) {
   auto client = open();
   auto one = client.mutex("a");
@@ -127,7 +129,7 @@ TEST_P(Exclusion, ReleaseTakesNobodyElsesEntry) {
   auto first = mutex.acquire(patient());
   first.release();
   auto second = mutex.acquire(patient());
-  // A late or repeated release of the first must not touch the second (etcd#22082).
+  // A second release of `first` must not remove the entry of `second` (etcd#22082).
   EXPECT_EQ(error_of([&] { first.release(); }), Errc::not_held);
   { Lock gone = std::move(first); }
   second.verify();

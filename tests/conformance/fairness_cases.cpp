@@ -1,5 +1,5 @@
-// First come, first served; one release makes one waiter runnable. The order of joining is always
-// observed through the number of entries, never by sleeping.
+// The queue is first in, first out, and one release wakes one waiter. The tests learn the order of
+// joining from the number of entries, never by sleeping.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -36,7 +36,7 @@ TEST_P(Fairness, ClientsAreServedInTheOrderTheyJoined) {
   EXPECT_EQ(order, wanted);
 }
 
-// Waiters of one client and of several, blocking and asynchronous, stand in one line.
+// Waiters of one client and of several clients, blocking and asynchronous, share one queue.
 TEST_P(Fairness, OneQueueForAllStylesAndClients) {
   auto one = open();
   auto two = open();
@@ -121,7 +121,8 @@ TEST_P(Fairness, OneReleaseGrantsOneWaiter) {
   }
 }
 
-// Catches a herd: a process far back in the line sleeps while those in front come and go.
+// Finds a thundering herd: a process at the end of the queue must sleep while waiters ahead of it
+// come and go.
 TEST_P(Fairness, WaiterFarBackSleepsThroughReleasesAhead) {
   BATON_NEEDS(Can::cross_processes);
   auto client = open();
@@ -140,7 +141,8 @@ TEST_P(Fairness, WaiterFarBackSleepsThroughReleasesAhead) {
   ASSERT_TRUE(in_line("a", static_cast<std::size_t>(ahead) + 1));
   Child back({"wait", rig().url(), "a", "60000"});
   ASSERT_TRUE(in_line("a", static_cast<std::size_t>(ahead) + 2));
-  // How often it wakes by itself: heartbeats, timed looks, threads of libraries.
+  // Counts how often the process wakes while nothing is released: heartbeats, periodic looks,
+  // threads of libraries.
   const long idle_before = back.wakes();
   const Stopwatch idle;
   ASSERT_TRUE(soon("some quiet time", [&] { return idle.elapsed() > 500ms; }));
@@ -156,7 +158,8 @@ TEST_P(Fairness, WaiterFarBackSleepsThroughReleasesAhead) {
     held.back().release();
   }
   const long woken = back.wakes() - before;
-  // A herd wakes it at every release, and besides as often as when nothing happens.
+  // With a thundering herd every release wakes the process. The limit is half of the releases, plus
+  // twice the wake-ups of a quiet time of this length.
   EXPECT_LT(woken, ahead / 2 + 2 * idle_wakes * watch.elapsed().count() / idle_time.count())
       << "of " << ahead << " releases; " << idle_wakes << " in " << idle_time.count()
       << " ms of quiet";

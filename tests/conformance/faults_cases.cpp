@@ -1,5 +1,6 @@
-// Sessions that end, cuts, and answers that are lost or late. Time may be virtual here: it passes
-// in soon(), so blocking calls run on threads of their own and timeouts are long.
+// Sessions that end, cuts, and answers that are lost or late. The time of the rig may be virtual
+// and passes only in soon(). So calls that wait for time to pass run on other threads, and timeouts
+// are long.
 #include "conformance/fixture.h"
 
 #include <mutex>
@@ -73,14 +74,14 @@ TEST_P(Faults, SessionEndWhileWaitingJoinsAgain) {
   EXPECT_TRUE(soon("the waiter to have it in the end", [&] { return waiting.done(); }));
   EXPECT_FALSE(waiting.code());
   EXPECT_TRUE(waiting.take().valid());
-  // Ended by force, not by the clock: its client hears of it a moment later.
+  // The test ended the session, so the client is notified a moment later.
   EXPECT_TRUE(soon("the loss", [&] { return !lock.valid(); }));
 }
 
-// What operators ask is no worse off than who waits: the next session is asked.
+// When a session ends, calls such as list() and inspect() do not fail: they ask the next session.
 TEST_P(Faults, QuestionsOutliveTheSessionThatWasAsked) {
   BATON_NEEDS(Can::end_sessions);
-  BATON_NEEDS(Can::cross_processes);  // on virtual time nobody waits for a session
+  BATON_NEEDS(Can::cross_processes);  // on virtual time such a call is not retried
   auto client = open();
   std::atomic<bool> over{false};
   std::atomic<int> asked{0};
@@ -119,7 +120,8 @@ TEST_P(Faults, ReentryAfterSessionEndThrows) {
   mutex.unlock();
 }
 
-// The heart of it: valid() ends before the store can give the lock away.
+// The most important case: valid() becomes false before the store can grant the lock to another
+// client.
 TEST_P(Faults, CutHolderIsSuspectThenLostBeforeTheStoreFreesIt) {
   BATON_NEEDS(Can::cut);
   auto client = open();
@@ -289,7 +291,7 @@ TEST_P(Faults, CloseWhileCutIsBounded) {
   EXPECT_TRUE(in_line("a", 0)) << "the session's end takes the entries";
 }
 
-// An acquire whose answer is lost finds its own entry again: one entry, not two.
+// An acquire whose answer is lost finds its own entry again and does not make a second one.
 TEST_P(Faults, LostAnswerToTheJoinMakesNoSecondEntry) {
   BATON_NEEDS(Can::lose_answers);
   auto client = open();

@@ -1,4 +1,5 @@
-// The file store: a private directory. Its sessions end with their process (Crashes, Forks).
+// Rig for the file store, in a private directory. It cannot end a session; Crashes and Forks test
+// sessions that end with their process.
 #include "conformance/fixture.h"
 #include "support/temp_dir.h"
 

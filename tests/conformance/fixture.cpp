@@ -22,7 +22,7 @@ void Conformance::TearDown() {
 ClientOptions Conformance::options() const {
   ClientOptions o;
   o.log = log_.sink();
-  o.connect_timeout = 20s;  // a busy machine is no outage
+  o.connect_timeout = 20s;  // long, because a busy machine may answer late
   return o;
 }
 

@@ -38,7 +38,7 @@ inline AcquireOptions within(milliseconds timeout, std::stop_token stop = {}) {
 }
 inline AcquireOptions patient(std::stop_token stop = {}) { return within(kLong, std::move(stop)); }
 
-// The code of the Error that f throws; nullopt: it throws none.
+// Returns the code of the Error that f throws, or nullopt if f throws no Error.
 template <class F>
 std::optional<Errc> error_of(F&& f) {
   try {
@@ -52,33 +52,35 @@ std::optional<Errc> error_of(F&& f) {
 class Conformance : public ::testing::TestWithParam<RigKind> {
  protected:
   void SetUp() override { rig_ = GetParam().make(); }
-  // After every case: nothing stays in the store, and failures show what the clients logged.
+  // Checks that no entry is left in the store. After a failure it prints the newest log lines of
+  // the clients.
   void TearDown() override;
 
   Rig& rig() { return *rig_; }
   Client open(std::string label = {});
-  Client open(ClientOptions options);  // fills in the log unless set
-  ClientOptions options() const;       // with the log of this test
+  Client open(ClientOptions options);  // with the log of this test if it has none
+  ClientOptions options() const;       // with the log of this test and a long connect_timeout
 
   std::size_t entries(std::string_view name) { return rig_->entries(name); }
-  // Waits until exactly n entries are in line.
+  // Waits until the queue of the lock has exactly n entries.
   ::testing::AssertionResult in_line(std::string_view name, std::size_t n);
-  // Waits for anything; time passes on virtual stores too.
+  // Waits until the predicate is true. On a virtual store each poll also advances the time.
   template <class Predicate>
   ::testing::AssertionResult soon(std::string_view what, Predicate predicate,
                                   milliseconds limit = kLong) {
     return test::eventually_with(what, limit, predicate, [this] { rig_->tick(); });
   }
-  // Removes the entry of this token by force.
+  // Evicts the entry with this token. False: there is no such entry.
   bool evict(std::string_view name, std::uint64_t token, Client& as);
 
-  // An acquire on another thread, bounded by kLong.
+  // Runs acquire() on another thread, by default with the timeout kLong.
   static std::future<Lock> later(DistributedMutex mutex, AcquireOptions options = patient()) {
     return std::async(std::launch::async, [mutex, options = std::move(options)]() mutable {
       return mutex.acquire(std::move(options));
     });
   }
-  // Waits for a future of later(), so that a lost wake-up fails instead of hanging.
+  // Waits for a future with a time limit, so that a lost wake-up fails the test instead of blocking
+  // it.
   template <class T>
   static ::testing::AssertionResult ready(std::future<T>& future, milliseconds limit = kLong) {
     if (future.wait_for(limit) == std::future_status::ready) return ::testing::AssertionSuccess();
@@ -95,10 +97,11 @@ inline std::string rig_name(const ::testing::TestParamInfo<RigKind>& info) {
   return info.param.name;
 }
 
-// Notes that the running case was skipped by the table. Used by BATON_NEEDS only.
+// Records that the table allows the running case to be skipped. Only BATON_NEEDS calls it.
 void note_skip(std::string_view rig, Can what);
 
-// First line of a case that needs more than a working store.
+// Skips the case if the rig cannot do `what`. This is the first line of a case that needs more than
+// a working store.
 #define BATON_NEEDS(what)                                                                 \
   if (!::baton::conformance::can(GetParam().name, what)) {                                \
     ::baton::conformance::note_skip(GetParam().name, what);                               \
@@ -112,13 +115,13 @@ class Cancelling : public Conformance {};
 class Reentry : public Conformance {};
 class Ownership : public Conformance {};
 class Tokens : public Conformance {};
-// Cases of ?token_base=N.
+// Cases for ?token_base=N.
 class TokenBases : public Conformance {
  protected:
   void SetUp() override;
-  std::string url(std::uint64_t base);  // the store's, with this token base
+  std::string url(std::uint64_t base);  // the URL of the store with this token base
   Client connect(std::uint64_t base) { return Client::connect(url(base), options()); }
-  // What the refusal says; empty: it was not refused.
+  // Tries to connect. Returns the message of the refusal, or an empty string if it was not refused.
   std::string refusal(const std::string& url);
 };
 class Eviction : public Conformance {};
@@ -132,14 +135,14 @@ class StdLocks : public Conformance {};
 class Crashes : public Conformance {};
 class Forks : public Conformance {};
 class Storms : public Conformance {};
-// Sessions that end, cuts and lost answers. Runs on rigs whose time may be virtual: cases here wait
-// with soon() and never block the thread that lets time pass.
+// Sessions that end, cuts and lost answers. The time of the rig may be virtual, and then it passes
+// only in soon(). So the main thread of a case makes no call that waits for time to pass.
 class Faults : public Conformance {};
 
 #define BATON_INSTANTIATE_SUITE(suite, ...) \
   INSTANTIATE_TEST_SUITE_P(, suite, ::testing::Values(__VA_ARGS__), ::baton::conformance::rig_name)
 
-// All suites for one store: `real` runs on real time, `faulty` is the rig for Faults.
+// All suites for one store. `real` is a rig on real time, `faulty` is the rig for Faults.
 #define BATON_CONFORMANCE(real, faulty)      \
   BATON_INSTANTIATE_SUITE(Exclusion, real);  \
   BATON_INSTANTIATE_SUITE(Fairness, real);   \

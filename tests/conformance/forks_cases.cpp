@@ -1,4 +1,5 @@
-// A fork of a holder has nothing: its holds are lost, its calls fail, its end disturbs nobody.
+// A process that holds a lock forks. In the child the lock is lost and all calls fail. The end of
+// the child does not affect the locks of the parent.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -11,7 +12,7 @@ using test::Child;
 
 std::string code(Errc errc) { return std::to_string(static_cast<int>(errc)); }
 
-// "child KEY VALUE" and "parent KEY VALUE" lines of the fork role, up to "parent ready".
+// Reads the lines "child KEY VALUE" and "parent KEY VALUE" of the fork role, up to "parent ready".
 std::map<std::string, std::string> report_of(Child& child) {
   std::map<std::string, std::string> report;
   while (auto line = child.line()) {
@@ -44,7 +45,7 @@ void check(Rig& rig, const std::string& how) {
   EXPECT_EQ(report["parent valid"], "1");
   EXPECT_EQ(report["parent verify"], "ok");
   EXPECT_EQ(report["parent stdvalid"], "1");
-  // Seen from here too: still held, and free once the parent says so.
+  // This process, too, sees that the locks are still held.
   if (can(rig.url().substr(0, rig.url().find(':')), Can::cross_processes)) {
     EXPECT_EQ(rig.entries("a"), 1u);
     EXPECT_EQ(rig.entries("a.std"), 1u);

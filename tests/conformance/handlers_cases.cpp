@@ -1,5 +1,5 @@
-// Asynchronous acquires: one call of the handler, never inside the call, on the executor; no thread
-// waits, and no handler delays anybody's loss.
+// Asynchronous acquires: the handler is called once, on the executor, and never inside the call.
+// Waiters and locks need no threads. A handler that blocks delays no loss of another lock.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -158,7 +158,8 @@ TEST_P(Handlers, AreCalledWithCancelled) {
   EXPECT_TRUE(in_line("a", 1));
 }
 
-// Catches a thread per waiter (etcd-cpp-apiv3: 128 waiters exhaust its pool).
+// Finds a design with one thread for each waiter (in etcd-cpp-apiv3, 128 waiters exhaust the thread
+// pool).
 TEST_P(Handlers, AThousandWaitersCostNoThreadsAndAreServedInOrder) {
   const int waiters = rig().rounds(sanitized() ? 200 : 1000);
   auto client = open();

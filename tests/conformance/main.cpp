@@ -1,4 +1,5 @@
-// Runs the suites of one store, and compares what was skipped with the table of rig.cpp.
+// Runs the suites of one store. A case fails if it is skipped although the table of rig.cpp does
+// not allow it.
 #include "conformance/fixture.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The memory store: plain, and on virtual time for the faults.
+// Rigs for the memory store: one with a plain store, and one with virtual time for the faults.
 #include "conformance/fixture.h"
 
 #include <baton/testing.h>
@@ -23,7 +23,7 @@ class MemoryRig : public Rig {
   std::string name_ = fresh_name();
 };
 
-// No observer here: its session would end with the others.
+// This rig has no observer, because end_sessions() and cut() would affect it too.
 class VirtualMemoryRig : public Rig {
  public:
   std::string url() const override { return "memory:" + name_; }

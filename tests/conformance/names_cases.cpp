@@ -1,4 +1,4 @@
-// The rule of names is the same on every store, and refusals happen before any I/O.
+// Every store accepts and refuses the same lock names.
 #include "conformance/fixture.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ std::vector<std::string> illegal_names() {
                                  "a/../b",
                                  "a/./b",
                                  "./a",
-                                 "a/..",  // path tricks
+                                 "a/..",  // segments that mean a directory
                                  "..%2f",
                                  "%2e%2e",
-                                 "a%00b",  // never decoded
+                                 "a%00b",  // '%' is illegal, and is never decoded
                                  std::string("a\0b", 3),
                                  std::string("\0", 1),
                                  "a\nb",
@@ -71,7 +71,7 @@ std::vector<std::string> illegal_names() {
                                  "a/_c_0f-lock-7",
                                  "x__lock__0000000001",
                                  "__lock__5",
-                                 "a-lock-12/b",  // would look like entries
+                                 "a-lock-12/b",  // look like names of entries
                                  std::string(101, 'a'),
                                  "a/" + std::string(101, 'b'),  // segment too long
                                  "a/b/c/d/e/f/g/h/i",           // nine segments
@@ -124,7 +124,7 @@ TEST_P(Names, IllegalOnesAreRefusedEverywhere) {
   EXPECT_TRUE(client.list().empty());
 }
 
-// What a message shows of a bad name is short and harmless in a terminal.
+// A message shows a bad name short and escaped, because it may be printed on a terminal.
 TEST_P(Names, MessagesShowBadNamesEscapedAndShort) {
   auto client = open();
   for (const auto& name : illegal_names()) {
@@ -179,7 +179,7 @@ TEST_P(Names, NestedOnesAreIndependent) {
   EXPECT_EQ(client.inspect("a").entries.size(), 1u);
   EXPECT_EQ(client.inspect("a/b").entries.size(), 1u);
   EXPECT_EQ(client.list(), (std::vector<std::string>{"a", "a/b", "a/b/c"}));
-  // The outer one comes and goes while the inner ones are held, and the other way round.
+  // Releases and acquires "a" while the inner locks are held, then "a/b" while "a/b/c" is held.
   a.release();
   EXPECT_TRUE(other.mutex("a").try_acquire());
   EXPECT_TRUE(ab->valid());

@@ -1,4 +1,4 @@
-// What operators see and do: inspect, list, evict, labels, the session.
+// The calls for operators: inspect, list, evict, labels and the session.
 #include "conformance/fixture.h"
 
 #include <unistd.h>
@@ -91,7 +91,7 @@ TEST_P(Operators, ListIsSortedAndFollowsThePrefix) {
 TEST_P(Operators, ListRefusesWhatBeginsNoName) {
   auto client = open();
   for (const std::string bad : {"/", "a//", "..", "../", "a b", "*", "\n", "a/../"}) {
-    if (bad == "..") continue;  // may begin "...x", which is legal
+    if (bad == "..") continue;  // a prefix of "...x", which is legal
     EXPECT_EQ(error_of([&] { (void)client.list(bad); }), Errc::invalid_name) << bad;
   }
   EXPECT_EQ(error_of([&] { (void)client.list(std::string(1 << 20, 'a')); }), Errc::invalid_name);
@@ -115,14 +115,14 @@ TEST_P(Operators, EvictOfAnUnknownEntryIsFalse) {
         std::string("a\0b", 3), std::string("\n"), std::string(1 << 16, 'e')}) {
     harmless("a", wrong);
   }
-  harmless("b", id);  // the right entry of another lock
+  harmless("b", id);  // the id belongs to another lock
   harmless("a/b", id);
   lock.verify();
   EXPECT_TRUE(client.evict("a", id));
   EXPECT_FALSE(client.evict("a", id)) << "only once";
 }
 
-// Ids are never used again: an old one must not hit a later entry.
+// Ids are never used again, so an old id must not evict a later entry.
 TEST_P(Operators, EvictByAnOldIdDoesNotHitTheNextEntry) {
   auto client = open();
   std::vector<std::string> old;
@@ -162,7 +162,7 @@ TEST_P(Operators, InspectWhileTheLineMovesIsNeverTorn) {
   std::uint64_t last = 0;
   for (int i = 0; i < rig().rounds(scaled(300)); ++i) {
     const auto snapshot = viewer.inspect("a");
-    EXPECT_LE(snapshot.entries.size(), 7u);  // 3 threads, each with one ticket and one withdrawal
+    EXPECT_LE(snapshot.entries.size(), 7u);  // 3 threads, each with a new entry and an old one
     for (std::size_t k = 1; k < snapshot.entries.size(); ++k) {
       ASSERT_GT(snapshot.entries[k].token, snapshot.entries[k - 1].token);
     }

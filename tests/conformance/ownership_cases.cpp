@@ -1,4 +1,5 @@
-// The two styles share one queue: lock() is the thread's, a Lock is whoever's has it.
+// The two styles share one queue. A hold by lock() belongs to the calling thread. A hold by
+// acquire() belongs to the Lock, which can move to another thread.
 #include "conformance/fixture.h"
 
 #include <thread>
@@ -57,7 +58,7 @@ TEST_P(Ownership, AHandleIsNoHoldOfTheThread) {
   EXPECT_EQ(error_of([&] { (void)mutex.token(); }), Errc::not_held);
   EXPECT_FALSE(mutex.try_lock());
   EXPECT_FALSE(mutex.try_lock_for(30ms));
-  mutex.unlock();  // an error in the log, nothing else
+  mutex.unlock();  // only logs an error
   lock.verify();
   EXPECT_EQ(entries("a"), 1u);
 }
@@ -82,7 +83,7 @@ TEST_P(Ownership, MovedFromLockIsReleasedWithTokenZero) {
   const auto token = lock.token();
   Lock taken = std::move(lock);
   EXPECT_EQ(lock.token(),
-            0u);  // NOLINT(bugprone-use-after-move): what moved-from means is promised
+            0u);  // NOLINT(bugprone-use-after-move): the moved-from state is documented
   EXPECT_EQ(lock.state(), LockState::released);
   EXPECT_FALSE(lock.valid());
   EXPECT_FALSE(static_cast<bool>(lock));

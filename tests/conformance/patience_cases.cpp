@@ -1,4 +1,5 @@
-// Timeouts: kept, bounded, and never an overflow. A call that gives up leaves no entry.
+// Timeouts: a call returns in time, and a huge timeout does not overflow. A call that times out
+// leaves no entry.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -88,7 +89,7 @@ TEST_P(Patience, NegativeTimeoutIsInvalid) {
   EXPECT_EQ(entries("a"), 0u);
 }
 
-// As std::timed_mutex: a negative duration is one attempt.
+// As with std::timed_mutex, a negative duration means one attempt.
 TEST_P(Patience, NegativeTryLockForIsOneAttempt) {
   auto one = open();
   auto two = open();
@@ -105,7 +106,7 @@ TEST_P(Patience, NegativeTryLockForIsOneAttempt) {
       mutex.try_lock_for(std::chrono::duration<double>(std::numeric_limits<double>::quiet_NaN())));
 }
 
-// Catches now + d overflowing into the past: the call would fail at once.
+// Finds an overflow of now + d: the deadline would be in the past, and the call would fail at once.
 TEST_P(Patience, HugeTimeoutsMeanForEver) {
   auto one = open();
   auto two = open();
@@ -187,7 +188,8 @@ TEST_P(Patience, UnsetTimeoutOfTryAcquireIsZero) {
   EXPECT_LE(watch.elapsed(), kSlack);
 }
 
-// The store is shared with processes that may be stopped at any point: nobody waits for them.
+// Other processes on the same store may be stopped at any point. That must not block calls of a
+// client that runs.
 TEST_P(Patience, StoppedHolderFreezesNobody) {
   BATON_NEEDS(Can::cross_processes);
   test::Child holder({"hold", rig().url(), "a"});

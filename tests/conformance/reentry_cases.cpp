@@ -1,4 +1,5 @@
-// lock() belongs to the thread and counts: the same thread may lock again, nobody else may unlock.
+// lock() is reentrant for each thread: the same thread may lock again, and no other thread may
+// unlock.
 #include "conformance/fixture.h"
 
 #include <mutex>
@@ -104,8 +105,8 @@ TEST_P(Reentry, UnlockTwiceReleasesNothingOfOthers) {
   EXPECT_TRUE(lock.valid());
 }
 
-// A thread is a serial number that is never used again: a new thread with a recycled id inherits
-// nothing.
+// baton identifies a thread by a serial number that is never used again. So a new thread with the
+// id of an ended thread does not own the hold of that thread.
 TEST_P(Reentry, ThreadThatEndedKeepsItsHold) {
   auto client = open();
   auto mutex = client.mutex("a");

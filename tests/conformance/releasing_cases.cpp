@@ -1,4 +1,5 @@
-// verify() asks the store; release() waits for it; neither is ever a loss.
+// verify() asks the store whether the lock is held, and release() waits until the store has
+// confirmed it. A release is never reported as a loss.
 #include "conformance/fixture.h"
 
 #include <atomic>
@@ -12,7 +13,7 @@ TEST_P(Releasing, IsConfirmedByTheStore) {
   for (int i = 0; i < rig().rounds(scaled(100)); ++i) {
     auto lock = one.mutex("a").acquire(patient());
     lock.release();
-    // Confirmed: no waiting, no polling.
+    // release() returns after the store has confirmed it, so these checks do not poll.
     ASSERT_EQ(entries("a"), 0u);
     auto next = two.mutex("a").try_acquire();
     ASSERT_TRUE(next);
@@ -116,7 +117,7 @@ TEST_P(Releasing, HoldSaysHowLongItIsGood) {
   }
 }
 
-// A callback on lost_token() may use the lock it is about.
+// A callback on lost_token() may call functions of the lost lock.
 TEST_P(Releasing, IsAllowedInsideTheLossCallback) {
   auto one = open();
   auto two = open();

@@ -8,7 +8,7 @@
 namespace baton::conformance {
 namespace {
 
-// A thread sanitizer cannot follow a fork of a process with threads.
+// ThreadSanitizer does not support fork() in a process with several threads.
 constexpr bool kFork = !test::kThreadSanitizer;
 
 // clang-format off

@@ -1,4 +1,5 @@
-// Rig: what the conformance cases need from a store. One page per store; the cases know no store.
+// Rig: the interface to the store under test. Each store has its own implementation, and the
+// conformance cases use only this interface.
 #pragma once
 
 #include <baton/baton.h>
@@ -13,16 +14,17 @@
 
 namespace baton::conformance {
 
-// What a case may need beyond clients on a working store.
+// What a case may need in addition to clients and a working store.
 enum class Can {
   cross_processes,  // other processes see the same locks
-  fork,             // a process that holds may fork
-  end_sessions,     // the store ends sessions on demand
-  cut,              // clients can be cut off, and joined again
-  lose_answers,     // single answers can be lost or late
+  fork,             // a process that holds a lock may fork
+  end_sessions,     // the rig can end sessions
+  cut,              // clients can be disconnected from the store and connected again
+  lose_answers,     // a single answer of the store can be lost or delayed
 };
 
-// THE table of what cannot be tested where. A case that needs something skips only by it.
+// One row of the table in rig.cpp: what this rig can do. A case may be skipped only because of this
+// table: see BATON_NEEDS.
 struct RigTraits {
   std::string_view rig;
   bool cross_processes;
@@ -39,28 +41,33 @@ class Rig {
  public:
   virtual ~Rig() = default;
 
-  // What clients, also those of other processes, connect to. One store per rig, empty at first.
+  // The URL for clients, also for clients in other processes. Each rig has its own store, or its
+  // own root in a shared store, which is empty at first.
   virtual std::string url() const = 0;
-  // What the observer connects to: never cut off.
+  // The URL for the observer. cut() does not affect it.
   virtual std::string observer_url() const { return url(); }
 
-  // An independent client.
+  // Opens a client with its own session.
   virtual Client open(ClientOptions options);
 
-  // Seen from outside: by a client that takes no part.
+  // Return the number of entries of a lock, and the number of locks that have entries. The default
+  // implementations ask through the observer, a client that joins no queue.
   virtual std::size_t entries(std::string_view name);
   virtual std::size_t locks();
-  // Removes exactly this entry, as an operator would. Returns when it is gone at the store.
+  // Removes this entry, as an operator would. Returns when the store has removed it. False: there
+  // is no such entry.
   virtual bool remove_entry(std::string_view name, std::string_view entry_id);
 
-  // Time as the clients of this store see it.
+  // The time on the clock of the clients. It is virtual on a virtual store.
   virtual std::chrono::nanoseconds now() const;
   // Lets a little time pass.
   virtual void tick();
-  // How many rounds a loop of this many takes here (slow stores do fewer).
+  // How many rounds a test loop makes on this store. Fast stores make `full` rounds, slow stores
+  // fewer.
   virtual int rounds(int full) const { return full; }
 
-  // Faults, for rigs whose row in the table says so. Each returns when the fault has happened.
+  // Faults, for rigs whose row in the table allows them. Each call returns when the fault is in
+  // effect.
   virtual void end_sessions();
   virtual void cut();
   virtual void heal();
@@ -69,14 +76,14 @@ class Rig {
 
  protected:
   Client& observer();
-  // Rigs call it first in their destructor, while the store is still there.
+  // A rig calls this first in its destructor, while the store still exists.
   void close_observer() { observer_.reset(); }
 
  private:
   std::optional<Client> observer_;
 };
 
-// One store as the parameter of the suites.
+// The parameter of the suites: the rig of one store.
 struct RigKind {
   const char* name;
   std::unique_ptr<Rig> (*make)();

@@ -1,4 +1,5 @@
-// DistributedMutex is Lockable and TimedLockable: the guards of the standard library work.
+// DistributedMutex is Lockable and TimedLockable, so it works with the guards of the standard
+// library.
 #include "conformance/fixture.h"
 
 #include <atomic>
@@ -47,7 +48,7 @@ TEST_P(StdLocks, ScopedLockOfTwoInOppositeOrdersDoesNotDeadlock) {
   auto client = open();
   auto other = open();
   const int rounds = rig().rounds(scaled(60));
-  std::atomic<long> both{0};  // two steps all the same: a second holder loses an update
+  std::atomic<long> both{0};  // two steps: with a second holder an update is lost
   const auto run = [&](Client& c, const char* first, const char* second) {
     auto a = c.mutex(first);
     auto b = c.mutex(second);
@@ -99,7 +100,8 @@ TEST_P(StdLocks, GuardDestroyedByAnExceptionUnlocks) {
   EXPECT_TRUE(in_line("a", 0));
 }
 
-// Guards call unlock() on a lost hold: it must neither throw nor disturb the next holder.
+// A guard also calls unlock() on a lost hold. This must not throw and must not affect the next
+// holder.
 TEST_P(StdLocks, GuardOfALostHoldUnlocksQuietly) {
   auto client = open();
   auto other = open();

@@ -1,4 +1,5 @@
-// Many calls that fail or give up, from many threads: exclusion holds, nothing is left.
+// Many calls that fail, time out or are cancelled, most of them on several threads. Exclusion must
+// hold, and no entry may be left.
 #include "conformance/fixture.h"
 #include "history/holds.h"
 

@@ -1,4 +1,5 @@
-// ?token_base=N: added to every token, recorded in the store, the same for all clients of a store.
+// ?token_base=N: the base is added to every token and recorded in the store. All clients of a store
+// must use the same base.
 #include "conformance/fixture.h"
 #include "support/temp_dir.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kBase = std::uint64_t{1} << 60;
 
-// Writes are accepted in the order of their tokens, as docs/guarantees.md asks of every resource.
+// Refuses a write whose token is smaller than the newest one, as docs/guarantees.md asks of every
+// resource.
 struct FencedResource {
   std::uint64_t newest = 0;
   bool write(std::uint64_t token) {
@@ -70,7 +72,7 @@ TEST_P(TokenBases, MustBeTheSameForAllClientsOfAStore) {
 }
 
 TEST_P(TokenBases, IsKeptWhenNoClientIsLeft) {
-  if (std::string_view(GetParam().name) == "memory") return;  // goes with its last client
+  if (std::string_view(GetParam().name) == "memory") return;  // destroyed with its last client
   { auto first = connect(kBase); }
   EXPECT_NE(refusal(rig().url()), "");
   EXPECT_NE(refusal(url(kBase - 1)), "");
@@ -148,7 +150,7 @@ TEST_P(TokenBases, KeepsFencedDataWritableAfterAMove) {
   }
 }
 
-// A session that ends is followed by one that is checked, too.
+// The session that replaces an ended session has the same token base.
 TEST_P(Faults, TokenBaseStaysWhenTheSessionEnds) {
   BATON_NEEDS(Can::end_sessions);
   ASSERT_EQ(rig().locks(), 0U);
@@ -170,7 +172,8 @@ TEST_P(Faults, TokenBaseStaysWhenTheSessionEnds) {
 
 void TokenBases::SetUp() {
   Conformance::SetUp();
-  // The observer has no token base: it must be there before one is recorded.
+  // Connects the observer now: it has no token base, so it cannot connect after a test has recorded
+  // one.
   ASSERT_EQ(rig().locks(), 0U);
 }
 

@@ -1,4 +1,4 @@
-// Fencing tokens: each grant of a name has a greater one than every grant before it.
+// Fencing tokens: each grant of a name has a token greater than those of all earlier grants.
 #include "conformance/fixture.h"
 #include "support/child.h"
 
@@ -41,7 +41,7 @@ TEST_P(Tokens, IncreaseAcrossClientsAndStyles) {
   }
 }
 
-// Catches a counter that lives with the entries: it would start again once the line is empty.
+// Finds a counter that is stored with the entries: it would start again when the queue is empty.
 TEST_P(Tokens, SurviveAnEmptyStoreAndNewClients) {
   std::uint64_t last = 0;
   for (int i = 0; i < rig().rounds(scaled(30)); ++i) {
@@ -69,8 +69,8 @@ TEST_P(Tokens, StayReadableAfterReleaseAndLoss) {
   EXPECT_GT(second, first);
 }
 
-// Databases have signed columns: a token with the highest bit set would be refused there or, worse,
-// be smaller than all others.
+// Databases have signed columns. A token with the highest bit set would be refused or, worse, be
+// smaller than all other tokens.
 TEST_P(Tokens, FitASignedColumnOf64Bits) {
   auto client = open();
   auto lock = client.mutex("a").acquire(patient());

@@ -1,5 +1,6 @@
-// ZooKeeper: as many real servers as BATON_RIG_SERVERS says, or the ensemble that BATON_TEST_ZK
-// names. One server: a cut closes connections. Three: it is silence.
+// Rig for ZooKeeper: BATON_RIG_SERVERS real servers, or the ensemble that BATON_TEST_ZK names. With
+// one server a cut closes the connections. With three servers a cut drops all data but leaves the
+// connections open.
 #include "conformance/cluster_rig.h"
 #include "support/zk_server.h"
 
@@ -16,15 +17,16 @@ test::ZkOptions zk_options() {
   test::ZkOptions options;
   options.servers = BATON_RIG_SERVERS;
   options.tick = 500ms;
-  options.max_session = 6s;  // also for the default of 10 s: crashes are waited for
+  options.max_session = 6s;  // less than the default of 10 s: tests wait for sessions to end
   return options;
 }
 
-// Sessions that own nodes below this path. Asked of all servers: a node is sure to be seen only at
-// the one whose client made it, others may lag behind.
+// Returns the sessions that own nodes below this path. It asks all servers, because only the server
+// that made a node is certain to show it. The others may lag behind.
 std::vector<std::int64_t> sessions_below(const std::vector<std::string>& hosts,
                                          const std::string& path) {
-  // Whoever stands last comes first: ended one after the other, nobody is granted meanwhile.
+  // Sorts by the number of the entry. The last entry of a queue comes first: if the sessions end in
+  // this order, no waiter is granted the lock in between.
   std::map<std::string, std::int64_t> by_number;
   for (const auto& host : hosts) {
     for (const auto& [session, nodes] :
@@ -50,7 +52,7 @@ class ZkRig final : public ClusterRig {
                    shared_hosts<test::ZkEnsemble>(test::zk_from_environment(), zk_options()),
                    BATON_RIG_SERVERS > 1) {}
 
-  // The sessions that have an entry here.
+  // Ends the sessions that have an entry below the root of this rig.
   void end_sessions() override {
     const auto sessions = sessions_below(hosts(), root() + "/");
     EXPECT_FALSE(sessions.empty());
