@@ -1,4 +1,4 @@
-// What the command line accepts, and what it refuses before it touches any store.
+// Which command lines baton accepts, and which it refuses before it opens a store.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -108,7 +108,7 @@ TEST_F(Arguments, UsageErrorsTouchNoStore) {
                                              {"run", "a//b", "--", "true"},
                                              {"run", "x", "--timeout", "1 s", "--", "true"},
                                              {"ls", "--session-timeout", "forever"},
-                                             // as from --timeout "$UNSET"
+                                             // for example --timeout "$UNSET"
                                              {"run", "x", "--timeout", "", "--", "true"},
                                              {"run", "x", "--grace", "", "--", "true"},
                                              {"ls", "--session-timeout", ""}}) {

@@ -1,4 +1,4 @@
-// ls, show and doctor.
+// The commands ls, show and doctor.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -116,7 +116,7 @@ TEST_F(Show, TokenIsThatOfRunWithATokenBase) {
   BatonProcess shown({"--url", moved, "show", "x", "--json"});
   EXPECT_EQ(shown.wait(), 0) << shown.err();
   EXPECT_EQ(nlohmann::json::parse(shown.out())["entries"][0]["token"], token);
-  // Inside CMD the same lock is refused, as ever.
+  // A nested run of the same lock is refused, also with a token base.
   BatonProcess nested(
       {"--url", moved, "run", "y", "--", baton_binary(), "--url", moved, "run", "y", "--", "true"});
   EXPECT_EQ(nested.wait(), 64) << nested.err();
@@ -128,7 +128,7 @@ TEST_F(Doctor, WarnsOfADirectoryThatAnybodyCanChange) {
   ASSERT_EQ(chmod((directory() + "/store").c_str(), 0777), 0);
   BatonProcess json(on_store({"doctor", "--json"}));
   const int code = json.wait();
-  if (code == 0) {  // a store may also refuse such a directory outright
+  if (code == 0) {  // the store may also refuse such a directory
     EXPECT_EQ(nlohmann::json::parse(json.out())["warnings"].size(), 1U) << json.out();
   } else {
     EXPECT_EQ(code, 77) << json.err();

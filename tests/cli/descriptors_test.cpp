@@ -1,5 +1,5 @@
-// baton run with standard descriptors that nobody reads, that nobody can read any more, or that
-// are not there at all. None of it may keep a job alive, end one, or change an exit code.
+// `baton run` with a stderr that is full or has no reader, and with standard descriptors that are
+// closed. This must not keep a job alive, end a job, or change an exit code.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -77,7 +77,7 @@ TEST_F(Descriptors, ThatAreClosedAreClosedForTheCommandToo) {
       {{0}, "1 2"}, {{1}, "0 2"}, {{2}, "0 1"}, {{0, 1}, "2"}, {{0, 1, 2}, ""}};
   for (const auto& [closed, open] : all) {
     const std::string file = directory() + "/open";
-    // Nothing is redirected before it has looked: that would open some.
+    // The script checks before it redirects anything, because a redirection would open descriptors.
     BatonProcess process(run_sh("x",
                                 "open=; for fd in 0 1 2 3 4; do [ -e /proc/$$/fd/$fd ] && "
                                 "open=\"$open $fd\"; done; echo $open >" +

@@ -1,4 +1,4 @@
-// The plan by which baton and its guardian end a command.
+// EndPlan: when baton and its guardian send TERM and KILL to a command.
 #include "ending.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// doctor on real etcd servers.
+// `baton doctor` on real etcd servers.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -22,7 +22,7 @@ class EtcdDoctor : public ::testing::Test {
     if (!::baton::test::etcd_installed()) GTEST_SKIP() << "etcd is not installed";
   }
 
-  // Ours, or the servers that the environment names.
+  // The URL of a server that the test starts, or of the servers that BATON_TEST_ETCD names.
   static std::string url() {
     static const auto given = ::baton::test::etcd_from_environment();
     static const auto own = given ? nullptr : std::make_unique<EtcdCluster>();
@@ -67,7 +67,7 @@ TEST_F(EtcdDoctor, WarnsOfEveryBugThatTheServersVersionHas) {
   EXPECT_EQ(found["warnings"], expected);
 }
 
-// A server grants at least one and a half election timeouts, in whole seconds.
+// The shortest timeout that a server grants is one and a half election timeouts, in whole seconds.
 TEST_F(EtcdDoctor, TellsTheTimeoutThatTheServerGrants) {
   EtcdOptions options;
   options.election = std::chrono::milliseconds(2'000);

@@ -1,4 +1,4 @@
-// run on a real etcd server, in real time.
+// `baton run` on a real etcd server, in real time.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -22,8 +22,8 @@ class EtcdRun : public ::testing::Test {
   }
 };
 
-// The lease is not renewed from the moment that the server stands still, so that the lock's
-// deadline is at most one session timeout later.
+// A paused server does not renew the lease. So the deadline of the lock is at most one session
+// timeout after the pause begins.
 TEST_F(EtcdRun, AStoppedGuardianDoesNotKeepTheJobPastTheDeadline) {
   ::baton::test::EtcdCluster etcd;
   BatonProcess run({"--url", "etcd://" + etcd.hosts() + "/run-test", "--session-timeout", "4s",

@@ -1,4 +1,4 @@
-// evict, from both sides.
+// `baton evict`: what it returns, and what happens to the evicted holder or waiter.
 #include <gtest/gtest.h>
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-// What happens to the command when baton, or its guardian, is killed.
+// What happens to the command when baton or its guardian is killed or stopped.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -40,7 +40,7 @@ TEST_F(GuardianOfRun, AJobThatIgnoresTermIsKilledFirst) {
 }
 
 TEST_F(GuardianOfRun, BackgroundGrandchildrenAreEndedToo) {
-  // Some orphaned, some not, some deaf to TERM; the leader itself is gone after TERM.
+  // Some children are orphaned, some are not, and one ignores TERM. The leader ends at TERM.
   BatonProcess first(
       run_sh("x",
              "cd " + directory() +
@@ -120,7 +120,7 @@ TEST_F(GuardianOfRun, AStoppedGuardianDoesNotKeepALostJobAlive) {
   EXPECT_FALSE(is_running(guardian[0]));
 }
 
-// The guardian alone, told of a deadline as on a store with a lease.
+// The guardian without the rest of baton. The test sends it deadlines, as on a store with a lease.
 class GuardianAlone : public CliTest {
  protected:
   void start(const std::string& script, std::chrono::milliseconds grace) {
@@ -134,7 +134,7 @@ class GuardianAlone : public CliTest {
     guardian_->link.send({Note::deadline, 0, deadline.time_since_epoch().count()});
   }
 
-  // The number of the next message of this kind; -1: it did not come.
+  // Waits for the next message of this kind and returns its number. -1: it did not come.
   int expect(Note note) {
     Message message;
     const bool got = eventually([&] {

@@ -1,4 +1,5 @@
-// run on a store with a lease: in this process, on a store of virtual time that can be cut off.
+// `baton run` on a store with a lease. The tests call run_command() in a child process, on a store
+// with virtual time that can be cut off.
 #include <baton/baton.h>
 #include <baton/testing.h>
 
@@ -29,8 +30,8 @@ class Lease : public CliTest {
     return out;
   }
 
-  // Runs the job on a store of virtual time in a child process. When the job says that it is up,
-  // fault(store) happens. What run returned.
+  // Runs the job on a store with virtual time, in a child process. Calls fault(store) when the job
+  // has made the file "up". Returns what run_command() returns.
   template <class F>
   int run_and(const std::string& script, F&& fault) {
     return in_child([&] {
@@ -55,7 +56,8 @@ constexpr const char* kEndsOnTerm =
 TEST_F(Lease, ACutOffStoreEndsTheJobBeforeTheDeadline) {
   const int code = run_and(kEndsOnTerm, [&](testing::MemoryStore& store) {
     store.disconnect();
-    // Less than the grace of 2.5 s is left, and no word comes.
+    // Advance the time until the job gets TERM. No loss is reported: TERM comes because less than
+    // the grace (2.5 s) is left until the deadline.
     for (int step = 0; step < 100 && !exists("term"); ++step) {
       store.advance(std::chrono::milliseconds(100));
       eventually([&] { return exists("term"); }, std::chrono::milliseconds(50));
@@ -74,8 +76,9 @@ TEST_F(Lease, AnEndedSessionEndsTheJob) {
   EXPECT_TRUE(exists("term"));
 }
 
-// The guardian stands still (SIGSTOP, a debugger, swap): baton itself keeps the promise. The lock's
-// time stands still too as soon as TERM was seen, so that CMD is gone before the deadline or never.
+// While the guardian does not run (SIGSTOP, a debugger, swap), baton itself must end the job. After
+// TERM the test no longer advances the time, so the deadline never comes. The test fails if baton
+// does not kill the job before it.
 TEST_F(Lease, AStoppedGuardianDoesNotKeepTheJobPastTheDeadline) {
   constexpr const char* kIgnoresTerm =
       "trap 'touch term' TERM; echo $$ >pid; touch up; while :; do sleep 0.05; done";

@@ -1,4 +1,5 @@
-// What is left of a command when baton and its guardian are both killed, and who keeps the lock.
+// Processes of a job that outlive `baton run`, because baton and its guardian were killed or
+// because the job left them running. The tests check which of them keep the lock.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -13,8 +14,9 @@ namespace {
 
 class Orphans : public CliTest {
  protected:
-  // Both stand still before either is killed: neither sees the end of the other. The guardian goes
-  // first: as an orphan that stands still, it would be continued by the kernel.
+  // Stops both before it kills one of them, so that neither sees the end of the other. Kills the
+  // guardian first: if baton died first, the guardian would be an orphan, and the kernel would
+  // continue it.
   static void kill_both(BatonProcess& run) {
     const auto guardian = children_of(run.pid());
     ASSERT_EQ(guardian.size(), 1U);
@@ -61,7 +63,8 @@ TEST_F(Orphans, ThatWereLeftOnPurposeKeepNoLock) {
   kill(left, SIGKILL);
 }
 
-// A service that the job has started is not the job: the guardian ends the group, no more.
+// A service that the job has started is not part of the job: the guardian ends only the process
+// group.
 TEST_F(Orphans, ThatLeftTheGroupKeepNoLockWhenTheGuardianHasEndedTheRest) {
   const std::string file = directory() + "/service";
   BatonProcess first(run_sh("x", "setsid sh -c 'echo $$ >" + file + ".new; mv " + file + ".new " +

@@ -1,4 +1,4 @@
-// The parts of the command that need no store.
+// The parts of the command line tool that need no store.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -113,7 +113,8 @@ TEST(ZkServer, SaysVersionAndMode) {
 
 class DefaultStore : public CliTest {};
 
-// In a child of another user: root's default is a directory of the whole machine.
+// Runs in a child process of another user, because root's default store is a directory for the
+// whole machine.
 TEST_F(DefaultStore, IsMadeForItsOwnerAlone) {
   const bool owned = geteuid() != 0 || chown(directory().c_str(), 65'534, 65'534) == 0;
   ASSERT_TRUE(owned);

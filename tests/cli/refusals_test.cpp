@@ -1,4 +1,4 @@
-// Command lines that look right and would lock nothing, or not what was meant.
+// Command lines that look right, but would lock nothing or the wrong thing. baton must refuse them.
 #include <gtest/gtest.h>
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ class Refusals : public CliTest {
     CliTest::TearDown();
   }
 
-  // What the refusal says; "": it was accepted.
+  // The message of the refusal; "": the command line was accepted.
   static std::string refusal(const std::vector<std::string>& words) {
     try {
       parse_args(words);
@@ -36,7 +36,8 @@ class Refusals : public CliTest {
   }
 };
 
-// As from --url "$UNSET" in a script: the default store of this machine is not what was meant.
+// For example --url "$UNSET" in a script. The default store of the machine would be the wrong
+// store.
 TEST_F(Refusals, AnEmptyUrlUserOrFileIsAUsageError) {
   for (const std::string option :
        {"--url", "--user", "--password-file", "--cacert", "--cert", "--key"}) {

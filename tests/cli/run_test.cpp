@@ -1,4 +1,5 @@
-// baton run: the lock around a command, and every way it can end.
+// `baton run`: a command runs while baton holds the lock. The tests check the exit code for each
+// way in which the run can end.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -89,7 +90,7 @@ TEST_F(Run, NestedRunsOfDifferentLocksAreFine) {
 }
 
 TEST_F(Run, AProcessLeftBehindMayTakeTheLockAgain) {
-  // The background process outlives the outer run and its lock; BATON_HELD is stale in it.
+  // The background process outlives the outer run and its lock, so its BATON_HELD is out of date.
   BatonProcess process(on_store({"run", "x", "--", "sh", "-c",
                                  "exec 3<&0; (read line <&3; " + baton_binary() + " --url " +
                                      url() + " run x -- echo again) & exit 0"}),
@@ -170,11 +171,12 @@ TEST_F(Run, NothingOfBatonLeaksIntoTheCommand) {
                               "/proc/self/status | grep -E 'Blk|Ign'"));
   EXPECT_EQ(process.line(), "0 1 2 3 100 ")
       << "3 is the directory that ls reads, 100 keeps the lock";
-  // As we were started: under nohup, for one, HUP is ignored, and must stay so.
+  // The command must have the signal settings of this test. For example, under nohup HUP must stay
+  // ignored.
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with("SigBlk") && !line.starts_with("SigIgn")) continue;
-    // Signals 1 to 31: those behind are the C library's own.
+    // Only signals 1 to 31: the C library uses some of the higher ones itself.
     const auto standard = [](const std::string& text) {
       return std::stoull(text.substr(text.find('\t') + 1), nullptr, 16) & 0x7fffffff;
     };

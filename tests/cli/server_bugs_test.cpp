@@ -1,4 +1,5 @@
-// The doctor's table of server bugs, row by row at both of its ends.
+// The server bugs that `baton doctor` warns of. Each bug is tested with the last release that has
+// it and the first release that has the fix.
 #include "server_bugs.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ TEST(ServerBugs, NothingIsSaidOfAnUnknownVersion) {
   EXPECT_TRUE(known_bugs("file", "").empty());
 }
 
-// The last release that has the bug, and the first that has the fix.
+// last: the last release that has the bug. first: the first release that has the fix.
 TEST(ServerBugs, EveryBugOfEtcdEndsWithItsFix) {
   struct Fix {
     const char* bug;
@@ -59,7 +60,7 @@ TEST(ServerBugs, OneLinesBugIsNotTheOthers) {
   }
 }
 
-// The releases with the fix still do it, more seldom: there is no release to upgrade to.
+// The releases with the fix still have the bug, but it is rarer. There is no release to upgrade to.
 TEST(ServerBugs, ThatALeaseCanBeRevokedEarlyIsSaidOfEveryEtcd) {
   for (const char* version : {"3.4.30", "3.5.12"}) {
     EXPECT_TRUE(warns("etcd", version, "etcd#15247")) << version;

@@ -1,4 +1,4 @@
-// run with a client that is too busy to say which descriptor keeps its lock: without that
+// `baton run` with a client that is too busy to tell which descriptor keeps its lock. Without that
 // descriptor the guardian cannot keep the lock while it ends the command of a killed baton.
 #include <baton/baton.h>
 
@@ -23,8 +23,8 @@
 
 namespace {
 
-// The file store lists directories by getdents64 and nothing else of this process calls it. It
-// finds the function below, and stands still in it while the disk is "slow".
+// The file store calls getdents64() to list a directory, and nothing else in this process does. The
+// function below replaces it, and blocks while the disk is "slow".
 std::atomic<bool> disk_is_slow{false};
 std::atomic<bool> waits_for_disk{false};
 
@@ -44,7 +44,7 @@ namespace {
 
 class BusyClient : public CliTest {
  protected:
-  // Takes the lock, lets the disk become slow, and then runs the rest of `baton run`.
+  // Acquires the lock, makes the disk slow, and then does the rest of `baton run`.
   int run_with_slow_disk(const Args& args) const {
     const SignalState start = SignalState::save();
     const Terminal terminal;

@@ -1,4 +1,4 @@
-// Signals to baton run: before it has the lock, and with a command running.
+// Signals to `baton run`, while it waits for the lock and while its command runs.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -10,7 +10,7 @@ namespace {
 
 class Signals : public CliTest {};
 
-// A job that says which signal it got.
+// A job that prints which of these signals it gets, and then exits with 9.
 std::string reporter(const std::string& signals) {
   std::string script;
   for (const char* name : {"INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH"}) {

@@ -1,4 +1,4 @@
-// baton run on a terminal: the command must not notice that baton is there.
+// baton on a terminal. A command of `baton run` must behave as it does without baton.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -83,7 +83,8 @@ TEST_F(OnATerminal, AJobInTheBackgroundStopsWhenItReadsAndContinuesInTheForegrou
 }
 
 TEST_F(OnATerminal, ACommandInAPipelineGetsItWhenItAsks) {
-  // Not from the start: a neighbour such as less may need it. The group is the pipeline's.
+  // In a pipeline baton gives the terminal to the command only when the command uses it: another
+  // program of the pipeline, such as less, may need it too.
   PtyShell shell({"--url", url(), "run", "outer", "--", "sh", "-c",
                   baton_binary() + " --url " + url() +
                       " run x -- sh -c 'echo ready; read a; echo \"read <$a>\"' | cat"});
@@ -104,7 +105,7 @@ TEST_F(OnATerminal, CtrlCInAPipelineReachesTheCommand) {
 }
 
 TEST_F(OnATerminal, CtrlZIsUndoneWhereNobodyCouldContinue) {
-  // As in a container: baton leads the session, its group is orphaned.
+  // As in a container: baton is the session leader, so no shell can continue its process group.
   PtyShell shell(run_sh("x", "echo ready; read a; echo \"read <$a>\""), PtyShell::kNoShell);
   ASSERT_TRUE(shell.shows("ready")) << shell.screen();
   shell.type(kCtrlZ);

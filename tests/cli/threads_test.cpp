@@ -1,4 +1,5 @@
-// baton run with a command whose main thread has ended: to most eyes a zombie, but at work.
+// `baton run` with a command whose main thread has ended while another thread still works. /proc
+// shows such a process as a zombie, but baton must treat it as alive.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -10,7 +11,7 @@
 namespace baton::cli::test {
 namespace {
 
-// Time enough to do wrong.
+// Long enough to see that baton does not end too early.
 constexpr std::chrono::milliseconds kLook{300};
 
 class WithoutMainThread : public CliTest {

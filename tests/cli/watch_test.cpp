@@ -1,4 +1,4 @@
-// watch into a pipe. On a terminal: terminal_test.cpp.
+// `baton watch` with a pipe as stdout. terminal_test.cpp tests it on a terminal.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -31,7 +31,7 @@ TEST_F(Watch, PrintsAnObjectALineForMachines) {
 }
 
 TEST_F(Watch, EndsWhenNobodyReads) {
-  // sh closes the pipe after one line; pipefail is not POSIX, so the code goes to stderr.
+  // head closes the pipe after one line. When watch has ended, the shell prints "over" to stderr.
   BatonProcess pipeline(run_sh(
       "y", "{ " + baton_binary() + " --url " + url() + " watch x; echo over >&2; } | head -n 1"));
   EXPECT_TRUE(pipeline.complains("over")) << pipeline.err();

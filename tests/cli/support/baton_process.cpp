@@ -21,10 +21,10 @@ namespace {
 using std::chrono::steady_clock;
 
 [[noreturn]] void become_baton(const std::vector<std::string>& args, const Setup& setup) {
-  close_range(3, UINT_MAX, 0);  // what the test itself was started with
+  close_range(3, UINT_MAX, 0);  // descriptors that the test has inherited
   for (const char* name : {"BATON_URL", "BATON_HELD", "BATON_LOCK", "BATON_TOKEN"}) unsetenv(name);
   for (const auto& [name, value] : setup.env) setenv(name.c_str(), value.c_str(), 1);
-  ::signal(SIGPIPE, SIG_DFL);  // whatever started the test may ignore it
+  ::signal(SIGPIPE, SIG_DFL);  // the program that started the test may ignore it
   for (const int number : setup.ignored_signals) ::signal(number, SIG_IGN);
   if (setup.user != 0 && geteuid() == 0 && setuid(setup.user) != 0) _exit(98);
   for (const int fd : setup.closed) close(fd);
@@ -37,7 +37,7 @@ using std::chrono::steady_clock;
   _exit(99);
 }
 
-// True: everybody who could write has closed it.
+// Reads what is in the pipe. True: all writers have closed it.
 bool take(int fd, std::string& into) {
   char buffer[4096];
   ssize_t n = 0;
@@ -47,14 +47,14 @@ bool take(int fd, std::string& into) {
   return n == 0;
 }
 
-// Until the next byte would block its writer.
+// Fills the pipe: the next write to it blocks.
 void fill(int fd) {
   const std::string page(4096, '.');
   const int flags = fcntl(fd, F_GETFL);
   fcntl(fd, F_SETFL, flags | O_NONBLOCK);
   while (::write(fd, page.data(), page.size()) > 0) {
   }
-  fcntl(fd, F_SETFL, flags);  // shared with who inherits it
+  fcntl(fd, F_SETFL, flags);  // baton inherits these flags with the pipe
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ std::string baton_binary() {
 
 namespace {
 
-// R, S, T, Z and so on; 0: there is no such process.
+// The state of the process in /proc: R, S, T, Z and so on. 0: there is no such process.
 char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -96,7 +96,7 @@ bool is_stopped(pid_t pid) { return state_of(pid) == 'T'; }
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> out;
-  // A child belongs to the thread that made it.
+  // The kernel lists a child under the thread that started it.
   std::error_code gone;
   for (const auto& thread :
        std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {

@@ -1,4 +1,4 @@
-// A run of the real baton command, with pipes to it and deadlines on everything.
+// BatonProcess: runs the real baton command with pipes. Every wait for it has a deadline.
 #pragma once
 
 #include <sys/types.h>
@@ -11,34 +11,34 @@
 
 namespace baton::cli::test {
 
-// Long, because a busy machine is not a bug; reached only by a test that fails.
+// Long, because the test machine may be busy. Only a failing test waits this long.
 constexpr std::chrono::seconds kDeadline{30};
 
-// Asks again until it is true. False after the deadline.
+// Polls until the condition is true. False: the time is over.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds within = kDeadline);
 
-// The binary under test: BATON_BIN.
+// The path of the command under test, from BATON_BIN.
 std::string baton_binary();
 
-// Whether a process is there and not a zombie.
+// Whether the process exists and is not a zombie.
 bool is_running(pid_t pid);
-// Whether a process stands still, by SIGSTOP for one.
+// Whether the process is stopped, for example by SIGSTOP.
 bool is_stopped(pid_t pid);
-// Children of a process, as /proc tells.
+// The children of the process, from /proc.
 std::vector<pid_t> children_of(pid_t pid);
 
-// What baton has for stderr: a pipe that we read, one that is full and that nobody reads, or one
-// whose reader is gone.
+// The stderr of baton: a pipe that the test reads, a full pipe that is never read, or a pipe whose
+// reader is closed.
 enum class Stderr { read, full, broken };
 
 struct Setup {
-  std::vector<std::pair<std::string, std::string>> env{};  // added to a clean environment
-  std::vector<int> ignored_signals{};                      // as nohup does
-  bool close_stdin = true;                                 // else write() and close_input() do
-  unsigned user = 0;                                       // if we are root: run as this one
-  Stderr err = Stderr::read;                               // else nothing is known of what it says
-  std::vector<int> closed{};                               // of 0, 1 and 2
+  std::vector<std::pair<std::string, std::string>> env{};  // added to the environment of the test
+  std::vector<int> ignored_signals{};                      // ignored from the start, as by nohup
+  bool close_stdin = true;                                 // false: for write() and close_input()
+  unsigned user = 0;                                       // run as this user if the test is root
+  Stderr err = Stderr::read;                               // if not `read`, err() is empty
+  std::vector<int> closed{};                               // which of 0, 1 and 2 are closed
 };
 
 // Keeps the pipe to stdin open.
@@ -53,20 +53,21 @@ class BatonProcess {
   explicit BatonProcess(std::vector<std::string> args, Setup setup = {});
   BatonProcess(const BatonProcess&) = delete;
   BatonProcess& operator=(const BatonProcess&) = delete;
-  ~BatonProcess();  // kills what is left: baton, and by the guardian its job
+  ~BatonProcess();  // kills baton if it still runs; then the guardian ends the job
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
   void write(const std::string& text) const;
   void close_input();
 
-  // Waits until stdout, or stderr, contains the text. False: not in time, or all writers are gone.
+  // Wait until stdout (says) or stderr (complains) contains the text. False: the text did not come
+  // before the deadline, or all writers have closed the pipe.
   bool says(const std::string& text);
   bool complains(const std::string& text);
-  // The next whole line of stdout, without its end; "" if there is none in time.
+  // The next complete line of stdout, without the newline. "": none came before the deadline.
   std::string line();
 
-  // Waits for the end: its exit code, or -n when signal n ended baton itself.
+  // Waits until baton has ended. Returns its exit code, or -n if signal n ended it.
   int wait();
   bool has_ended();
 

@@ -1,4 +1,4 @@
-// A store of its own for every test.
+// CliTest: the fixture of the tests that run baton. Every test has its own file store.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,26 +21,27 @@ class CliTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // A command line on this test's store.
+  // Adds the URL of this test's store to a command line. run_sh: the command line of a run that
+  // executes a shell script.
   std::vector<std::string> on_store(std::vector<std::string> args) const;
   std::vector<std::string> run_sh(const std::string& lock, const std::string& script,
                                   std::vector<std::string> options = {}) const;
 
-  // The lock as `show --json` prints it.
+  // The state of the lock, as `show --json` prints it.
   nlohmann::json show(const std::string& lock) const;
   // Waits until the queue of the lock has this many entries.
   bool queue_gets(const std::string& lock, std::size_t entries) const;
 
-  // Pids that a job printed on one line.
+  // The pids in a line that a job has printed.
   static std::vector<pid_t> pids(const std::string& line);
-  // A run whose command says "alive" for each of these that exists in any form when it has the
-  // lock, and "checked" at the end.
+  // The command line of a run that checks these processes after it has the lock. Its script prints
+  // "alive" for each process that exists, also as a zombie, and "checked" at the end.
   std::vector<std::string> checker(const std::vector<pid_t>& pids) const;
-  // It found none of them.
+  // Expects that the checker found none of the processes.
   static void expect_checked(BatonProcess& process);
 
-  // Runs this in a child process, since run blocks signals and becomes a subreaper: what it
-  // returned. -1: it did not end.
+  // Runs `body` in a child process, because run_command() blocks signals and becomes a subreaper.
+  // Returns what `body` returns, -n if signal n killed the child, and -1 if it did not end in time.
   template <class F>
   static int in_child(F&& body) {
     const pid_t child = fork();

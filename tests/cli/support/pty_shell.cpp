@@ -35,7 +35,7 @@ void become_baton(const std::vector<std::string>& args) {
   _exit(99);
 }
 
-// The shell: waits for its job and for "f" (fg) and "b" (bg).
+// The shell: reports the events of its job, and obeys the commands "f" (fg) and "b" (bg).
 [[noreturn]] void become_shell(const std::vector<std::string>& args, int commands, int events) {
   for (const int number : {SIGTTOU, SIGTTIN, SIGTSTP, SIGINT}) signal(number, SIG_IGN);
   const pid_t job = fork();
@@ -125,7 +125,7 @@ bool PtyShell::shows(const std::string& text) {
 std::string PtyShell::event() {
   std::string line;
   eventually([&] {
-    take(master_, screen_);  // a full terminal would stop everybody
+    take(master_, screen_);  // a full terminal would block all writers
     take(events_, event_text_);
     const std::size_t end = event_text_.find('\n');
     if (end == std::string::npos) return false;

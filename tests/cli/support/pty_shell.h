@@ -1,5 +1,5 @@
-// A terminal with a shell in it: just enough of one to have jobs in the foreground, see them stop,
-// and continue them.
+// PtyShell: a pseudo-terminal with a minimal shell. The shell runs one job in the foreground,
+// reports when the job stops or ends, and continues it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,26 +12,28 @@ namespace baton::cli::test {
 class PtyShell {
  public:
   enum Mode { kShell, kNoShell };
-  // Runs baton with these arguments in the foreground of a new terminal; without a shell baton
-  // leads the session, and there are no events. 0 rows: as high as the kernel makes it.
+  // Runs baton with these arguments in the foreground of a new terminal. With kNoShell there are no
+  // events, and baton is the session leader. rows: the height of the terminal; 0: not set.
   explicit PtyShell(const std::vector<std::string>& args, Mode mode = kShell,
                     unsigned short rows = 0);
   PtyShell(const PtyShell&) = delete;
   PtyShell& operator=(const PtyShell&) = delete;
-  ~PtyShell();  // hangs up
+  ~PtyShell();  // kills baton and the shell, and closes the terminal
 
   pid_t baton() const { return baton_; }
   void type(const std::string& keys) const;
-  void freeze() const;  // no more output, as by Ctrl-S, but at once
-  // Waits until the screen has shown this since the last call. False: not in time.
+  void freeze() const;  // stops the output as Ctrl-S does, but at once
+  // Waits until the terminal shows this text, after the text that the last call has found. False:
+  // the text did not come before the deadline.
   bool shows(const std::string& text);
   const std::string& screen() const { return screen_; }
 
-  // What the shell sees of its job: "stopped", "exit 3", "signal 2"; "" not in time.
+  // Waits for the next event of the job: "stopped", "exit 3", "signal 2". "": none came before the
+  // deadline.
   std::string event();
   void foreground() const;  // fg
   void background() const;  // bg
-  // Whether the shell itself has the terminal: it must be able to take it without help.
+  // The process group in the foreground of the terminal.
   pid_t foreground_group() const;
 
  private:

@@ -1,5 +1,5 @@
-// A job whose main thread has ended while another one works. Says its pid, what it got, and, after
-// the end of its input, that it has cleaned up.
+// A job whose main thread has ended while another thread still works. It prints its pid, then "got
+// TERM" when it gets SIGTERM, and then "cleaned up" at the end of its input.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 namespace {
 
 bool main_thread_has_ended() {
-  std::ifstream file("/proc/self/stat");  // of the process: its main thread's state
+  std::ifstream file("/proc/self/stat");  // shows the state of the main thread
   std::string text;
   std::getline(file, text);
   const std::size_t end = text.rfind(')');
