@@ -1,5 +1,4 @@
-// The baton side of the interop tests: one contender, driven by lines on stdin. contender.h says
-// what the lines mean.
+// The contender that uses baton. It reads commands from stdin; contender.h describes them.
 //
 //   baton_contender WHO URL NAME SESSION_MS [--persistent-parents]
 #include <baton/baton.h>
@@ -30,9 +29,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kDigits = 20;  // of the counter, so that a write never changes its length
+constexpr int kDigits = 20;  // width of the counter, so that a write never changes its length
 
-// Java's System.nanoTime() is this clock: the histories of all contenders compare.
+// The clock of Java's System.nanoTime(), so that the histories of all contenders can be compared.
 long long now() {
   timespec t{};
   ::clock_gettime(CLOCK_MONOTONIC, &t);
@@ -114,7 +113,7 @@ class Contender {
     say("DONE");
   }
 
-  // Read and write in two steps, with a pause between: two at once lose an update.
+  // Reads and writes in two steps, with a pause between them: with two holders an update is lost.
   void add_one(int fd) {
     char text[kDigits + 1] = {};
     if (::pread(fd, text, kDigits, 0) != kDigits) throw std::runtime_error("cannot read counter");
@@ -124,7 +123,7 @@ class Contender {
     if (::pwrite(fd, text, kDigits, 0) != kDigits) throw std::runtime_error("cannot write counter");
   }
 
-  // One write: lines stay whole.
+  // Writes a line in one call, so that lines of several processes do not mix.
   static void write_all(int fd, const std::string& line) {
     if (::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
       throw std::runtime_error("cannot write history");
@@ -141,7 +140,8 @@ class Contender {
     answer();
   }
 
-  // Nobody waits for these; who is granted keeps it.
+  // Joins the queue this many times and does not wait. A lock that is granted is kept until the
+  // end.
   void stand(int count) {
     for (int i = 0; i < count; ++i) {
       mutex_.acquire_async({}, [this](baton::Result<baton::Lock> granted) {
@@ -169,7 +169,7 @@ class Contender {
   std::minstd_rand random_{static_cast<unsigned>(::getpid())};
   std::mutex standing_mutex_;
   std::vector<baton::Lock> standing_;
-  baton::Client client_;  // after all that its handlers use
+  baton::Client client_;  // declared after the members that its handlers use
   baton::DistributedMutex mutex_;
   std::optional<baton::Lock> lock_;
 };
@@ -199,5 +199,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "baton_contender %s: %s\n", argv[1], e.what());
     return 1;
   }
-  return 3;  // our parent is gone
+  return 3;  // the parent process has ended
 }

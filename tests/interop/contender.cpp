@@ -27,7 +27,7 @@ const char* program_of(Library library) {
 
 std::vector<std::string> arguments_of(Library library, const std::string& who, const Place& place) {
   const std::string session = std::to_string(place.session.count());
-  // Without a root keys begin with the name; nodes begin with a slash.
+  // Without a root, keys on etcd begin with the name. Nodes on ZooKeeper always begin with a slash.
   const bool bare = place.store == Store::etcd && place.root.empty();
   const std::string path = bare ? place.name : place.root + "/" + place.name;
   switch (library) {
@@ -38,7 +38,7 @@ std::vector<std::string> arguments_of(Library library, const std::string& who, c
       return words;
     }
     case Library::curator:
-      // Small and quick to start: several run at once.
+      // A small JVM that starts quickly, because several of them run at the same time.
       return {"-Xmx64m",
               "-XX:+UseSerialGC",
               "-XX:TieredStopAtLevel=1",

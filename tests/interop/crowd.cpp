@@ -31,7 +31,7 @@ void CrowdTest::SetUp() {
   InteropTest::SetUp();
   if (HasFatalFailure()) return;
   place_.persistent_parents = GetParam().members.contains(Library::kazoo);
-  place_.session = 10s;  // nobody is killed, and a busy machine must not end a session
+  place_.session = 10s;  // no contender is killed, and no session may end on a busy machine
   for (const auto& [library, count] : GetParam().members) {
     for (int i = 1; i <= count; ++i) {
       team_.push_back(start(library, std::string(name_of(library)) + std::to_string(i)));

@@ -1,5 +1,5 @@
-// Many contenders of several libraries, many turns each, on one lock; and the same without the
-// lock, to see that the checks bite.
+// Many contenders of several libraries take many turns on one lock. The same run without the lock
+// shows that the checks find errors.
 #pragma once
 
 #include "history/holds.h"
@@ -19,7 +19,7 @@ namespace baton::interop {
 
 struct Crowd {
   std::map<Library, int> members;
-  int turns;  // of each; BATON_TURNS in the environment says otherwise
+  int turns;  // of each contender, unless BATON_TURNS in the environment is set
 };
 
 std::string text_of(const Crowd& crowd);
@@ -31,13 +31,13 @@ class CrowdTest : public InteropTest, public ::testing::WithParamInterface<Crowd
   void SetUp() override;
 
   void takes_turns_in_the_order_of_arrival();
-  // The control: if the same run without the lock passes, the checks see nothing.
+  // The control run, without the lock: the checks must find errors in it.
   void without_the_lock_the_checks_bite();
 
  private:
-  // All begin together, when everybody is connected.
+  // Lets all contenders take their turns at the same time, after all are connected.
   void run(int turns, const std::string& how);
-  history::Holds holds() const;  // also printed
+  history::Holds holds() const;  // read from the file; prints a summary
   long counted() const;
   long asked_for(int turns) const { return static_cast<long>(team_.size()) * turns; }
   std::vector<std::string> names() const;

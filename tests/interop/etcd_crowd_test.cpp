@@ -1,6 +1,7 @@
-// baton with Go's concurrency.Mutex and `etcdctl lock`: a crowd on one lock of a real etcd server.
+// Many contenders (baton with Go's concurrency.Mutex and `etcdctl lock`, or with the lock service)
+// take turns on one lock of a real etcd server.
 //
-// BATON_TURNS=300 baton_etcd_crowd_test: a long run, two minutes.
+// BATON_TURNS=300 baton_etcd_crowd_test makes a long run of two minutes.
 #include "interop/crowd.h"
 #include "interop/etcd_fixture.h"
 

@@ -1,4 +1,4 @@
-// etcd's part of the interop tests.
+// The etcd server of the interop tests.
 #pragma once
 
 #include "interop/fixture.h"
@@ -10,7 +10,7 @@
 
 namespace baton::interop {
 
-// Ours, or the one that the environment names.
+// The hosts of a server that the process starts, or of the servers that BATON_TEST_ETCD names.
 inline const std::string& shared_etcd() {
   static const auto given = test::etcd_from_environment();
   static const auto own = given ? nullptr : std::make_unique<test::EtcdCluster>();
@@ -18,7 +18,7 @@ inline const std::string& shared_etcd() {
   return hosts;
 }
 
-// A lease ends at most a second late; the rest is for a slow machine.
+// A lease ends at most 1 s late. The other 2 s are for a slow machine.
 inline constexpr Setting kEtcd{Store::etcd, shared_etcd, Library::go, 1s + 2s};
 
 }  // namespace baton::interop

@@ -1,6 +1,6 @@
-// baton and Go's concurrency.Mutex, `etcdctl lock` and the server's lock service, in pairs on one
-// lock of a real etcd server, step by step. Pairs of peers without baton run through the same
-// tests: they show that what is asked for is what the peers do among themselves.
+// baton and its etcd peers (Go's concurrency.Mutex, `etcdctl lock`, the lock service of the server)
+// use one lock of a real etcd server in pairs, step by step. Pairs of peers without baton run
+// through the same tests, to show that the peers behave like this among themselves.
 #include "interop/contender.h"
 #include "interop/etcd_fixture.h"
 #include "interop/pair.h"
@@ -62,11 +62,12 @@ TEST_F(EtcdRoots, WithoutARootKeysBeginWithTheName) {
   }
 }
 
-// ---- a lock whose keys lie among those of another: only baton tells them apart
+// ---- a nested lock, whose keys have the prefix of another lock: only baton tells them apart
 
 class EtcdNested : public EtcdInteropTest {
  protected:
-  // A lock asks for the newest few keys below its prefix, and these are more.
+  // More keys than a client requests in a short read. So a short read of the newest keys below the
+  // outer prefix can return keys of the nested lock only.
   static constexpr std::size_t kMany = 40;
 
   void SetUp() override {
@@ -84,7 +85,8 @@ class EtcdNested : public EtcdInteropTest {
     return start(library, who);
   }
 
-  // Makes the newest keys below the outer prefix all entries of the nested lock.
+  // Adds entries to the nested lock, until the newest keys below the outer prefix are all entries
+  // of the nested lock.
   void fill(Contender& crowd) {
     const auto before = queue(*inner_onlooker_).size();
     ASSERT_EQ(crowd.ask("stand " + std::to_string(kMany)), "STANDING");

@@ -1,4 +1,4 @@
-// What the interop tests of all stores share: a server, contenders, and a view of their queue.
+// The common part of the interop tests: a server, contenders, and a contender that reads the queue.
 #pragma once
 
 #include "interop/contender.h"
@@ -18,14 +18,14 @@ using namespace std::chrono_literals;
 
 inline constexpr auto kSession = 2000ms;
 
-// What one store has of its own.
+// The settings of one store.
 struct Setting {
   Store store;
   // The server for all tests of this process.
   const std::string& (*server)();
-  // Which contender can show the queue.
+  // The library of the contender that reads the queue.
   Library onlooker;
-  // A session may outlive its timeout by so much.
+  // A session may end this much later than its timeout.
   std::chrono::milliseconds late;
 };
 
@@ -34,20 +34,23 @@ class InteropTest : public ::testing::Test {
   explicit InteropTest(const Setting& setting) : setting_(setting) {}
   void SetUp() override;
 
-  // The server to use.
+  // The hosts of the server to use.
   virtual std::string server() { return setting_.server(); }
 
-  // Connected, and on our clock. Throws: without it, every later step would wait for nothing.
+  // Starts a contender, waits until it is connected, and checks that its clock is ours. Throws if
+  // it does not start, because every later step would wait until its time limit.
   std::unique_ptr<Contender> start(Library library, const std::string& who) const;
   std::unique_ptr<Contender> start_onlooker() const { return start(setting_.onlooker, "onlooker"); }
 
-  // The tokens of the queue in its order, as an onlooker sees it.
+  // The tokens of the queue in order, as the onlooker reads them.
   static std::vector<std::uint64_t> queue(Contender& onlooker);
-  // Begins to wait, and returns when its entry is in the queue behind `others` others.
+  // Makes the contender wait for the lock. Returns when its entry is in the queue behind `others`
+  // other entries.
   static void wait_behind(std::size_t others, Contender& contender, Contender& onlooker,
                           const std::string& how = "wait");
   static void expect_granted(Contender& contender);
-  // Holds; the other is refused, until it is free again.
+  // Checks that the other contender is refused while the holder has the lock, and is granted it
+  // after the release.
   static void keeps_out(Contender& holder, Contender& other);
 
   const Setting& setting_;

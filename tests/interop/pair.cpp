@@ -14,7 +14,7 @@ void PairTest::SetUp() {
   InteropTest::SetUp();
   if (HasFatalFailure()) return;
   place_.persistent_parents = GetParam().other == Library::kazoo;
-  onlooker_ = start_onlooker();  // it looks only: kazoo may do so with Curator, too
+  onlooker_ = start_onlooker();  // it only reads, so kazoo works with Curator, too
   one_ = start(GetParam().one, "one");
   other_ = start(GetParam().other, "other");
 }
@@ -96,8 +96,8 @@ void PairTest::a_killed_holder_is_followed_when_its_session_ends() {
     const auto killed = monotonic_now();
     (*victim)->kill_hard();
     expect_granted(**heir);
-    // The session counts from its last contact, at most a heartbeat (a third of it) before the
-    // kill, and ends a little late.
+    // The timeout of the session runs from the last contact, which is at most a heartbeat (a third
+    // of the timeout) before the kill. The server may end the session a little late.
     const auto took = std::chrono::nanoseconds((*heir)->stamp() - killed);
     EXPECT_GE(took, kSession / 2) << "too early: the holder had not lost its session";
     EXPECT_LE(took, kSession + setting_.late);

@@ -1,4 +1,4 @@
-// Two libraries on one lock, step by step: the same for every store.
+// Two libraries use one lock, step by step. The steps are the same for every store.
 #pragma once
 
 #include "interop/contender.h"
@@ -30,12 +30,12 @@ class PairTest : public InteropTest, public ::testing::WithParamInterface<Pair> 
   void the_holder_keeps_the_other_out();
   void release_wakes_the_other();
   void who_waits_first_is_served_first();
-  // Who stands behind it must look again, find the holder, and go on waiting.
+  // The waiter behind the one that leaves must look again, find the holder, and continue to wait.
   void a_waiter_that_leaves_makes_nobody_a_holder();
   void a_killed_holder_is_followed_when_its_session_ends();
 
  private:
-  // After it was killed.
+  // Starts a contender again after it was killed.
   void start_again(std::unique_ptr<Contender>& contender);
 
   std::unique_ptr<Contender> onlooker_, one_, other_;

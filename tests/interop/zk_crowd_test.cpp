@@ -1,4 +1,5 @@
-// baton with Apache Curator and with kazoo: a crowd on one lock of a real ZooKeeper server.
+// Many contenders (baton with Apache Curator, or baton with kazoo) take turns on one lock of a real
+// ZooKeeper server.
 #include "interop/crowd.h"
 #include "interop/zk_fixture.h"
 

@@ -1,4 +1,4 @@
-// ZooKeeper's part of the interop tests.
+// The ZooKeeper server of the interop tests.
 #pragma once
 
 #include "interop/fixture.h"
@@ -10,7 +10,7 @@
 
 namespace baton::interop {
 
-inline constexpr auto kTick = 500ms;  // so that such a session is possible; the longest is 10 s
+inline constexpr auto kTick = 500ms;  // allows session timeouts from 1 s to 10 s (2 to 20 ticks)
 
 inline test::ZkOptions short_ticks() {
   test::ZkOptions options;
@@ -18,7 +18,7 @@ inline test::ZkOptions short_ticks() {
   return options;
 }
 
-// Ours, or the one that the environment names.
+// The hosts of a server that the process starts, or of the servers that BATON_TEST_ZK names.
 inline const std::string& shared_zk() {
   static const auto given = test::zk_from_environment();
   static const auto own = given ? nullptr : std::make_unique<test::ZkEnsemble>(short_ticks());
@@ -26,7 +26,7 @@ inline const std::string& shared_zk() {
   return hosts;
 }
 
-// A session ends up to 1.5 ticks late; the rest is for a slow machine.
+// A session ends at most 1.5 ticks late. The other 5 s are for a slow machine.
 inline constexpr Setting kZk{Store::zk, shared_zk, Library::kazoo, kTick * 3 / 2 + 5s};
 
 }  // namespace baton::interop

@@ -1,6 +1,6 @@
-// baton and Apache Curator, and baton and kazoo, on one lock of a real ZooKeeper server, step by
-// step. Pairs of peers without baton run through the same tests: they show that what is asked for
-// is what the peers do among themselves.
+// baton and its ZooKeeper peers (Apache Curator, kazoo) use one lock of a real ZooKeeper server in
+// pairs, step by step. Pairs of peers without baton run through the same tests, to show that the
+// peers behave like this among themselves.
 #include "interop/contender.h"
 #include "interop/pair.h"
 #include "interop/zk_fixture.h"
@@ -68,7 +68,8 @@ TEST_F(ZkNeighbours, OtherChildrenOfTheDirectoryAreIgnored) {
 
 class ZkReaper : public ZkInteropTest {
  protected:
-  // One of our own, which looks for empty containers often; stock: once a minute.
+  // Starts a separate server, which checks for empty containers every 50 ms. The default is once a
+  // minute.
   std::string server() override {
     auto options = short_ticks();
     options.jvm = {"-Dznode.container.checkIntervalMs=50"};
@@ -100,14 +101,15 @@ TEST_F(ZkReaper, BatonAndCuratorMakeTheDirectoryAgain) {
   }
 }
 
-// kazoo looks for the directory once, and does not make it again.
+// kazoo checks only once that the directory exists. It does not make the directory again.
 TEST_F(ZkReaper, PersistentParentsStayForKazoo) {
   place_.persistent_parents = true;
   const auto baton = start(Library::baton, "baton");
   const auto kazoo = start(Library::kazoo, "kazoo");
   ASSERT_NO_FATAL_FAILURE(one_turn(*baton));  // it makes the directory
   ASSERT_NO_FATAL_FAILURE(one_turn(*kazoo));
-  // Another directory, a container, is removed: the reaper has passed.
+  // Waits until the server has removed another directory, a container. So it has also checked the
+  // first directory.
   place_.persistent_parents = false;
   place_.name += "-container";
   const auto onlooker = start(Library::kazoo, "onlooker");
