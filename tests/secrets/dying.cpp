@@ -1,5 +1,5 @@
-// A program with secrets that dies, in one of the ways in which programs die, and says what they
-// say then: what of an exception nobody caught, and all that was logged until then.
+// A program that has secrets and dies in the way that HOW names. It prints all log lines to stderr,
+// and the C++ library adds the what() of an exception that is not caught.
 //   baton_secrets_dying HOW URL [USER PASSWORD_FILE] [CA CERT KEY]
 #include <baton/baton.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// No handler of a sanitizer: it must be the signal that ends us.
+// Removes the signal handlers of sanitizers: the signal itself must end the process.
 [[noreturn]] void die_of(int signal) {
   std::signal(signal, SIG_DFL);
   std::raise(signal);
@@ -39,7 +39,9 @@ int main(int argc, char** argv) {
     options.tls.cert_file = argv[4];
     options.tls.key_file = argv[5];
   }
-  // "refused": nobody catches it. What the dead held is not waited for.
+  // With HOW "refused" the store refuses one of these calls, and the exception is not caught. Each
+  // other HOW has its own lock, because the lock of a dead process stays held until its session
+  // ends.
   auto client = baton::Client::connect(argv[2], options);
   auto mutex = client.mutex(how == "refused" ? "job" : "dying-" + std::string(how));
   auto lock = mutex.acquire({.timeout = 20s});

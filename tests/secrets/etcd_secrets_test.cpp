@@ -1,4 +1,5 @@
-// A life on etcd with users: neither passwords nor tokens nor keys are in anything that was said.
+// Clients use etcd with users, certificates and faults. No log line, error message or output may
+// contain a password, a token or a private key.
 #include "hearing.h"
 #include "support/canaries.h"
 #include "support/etcd_server.h"
@@ -13,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// As servers make them, in the answers to Authenticate.
+// Finds the tokens that servers send in their answers to Authenticate.
 std::set<std::string> tokens_in(const std::string& bytes) {
   static const std::regex kToken("[A-Za-z]{16}\\.[0-9]+");
   return {std::sregex_token_iterator(bytes.begin(), bytes.end(), kToken), {}};
@@ -24,7 +25,7 @@ TEST(EtcdSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
   EtcdCluster etcd;
   etcd.add_user("app", kAppPassword, "/app/");
   etcd.add_user("other", kOtherPassword, "/other/");
-  etcd.allow_reading("other", "/app/~token_base");  // connect() reads it
+  etcd.allow_reading("other", "/app/~token_base");  // connect() reads this key
   etcd.enable_auth(kRootPassword);
   WireTap tap(etcd.client_port(0));
   const std::string url = "etcd://" + tap.host() + "/app";
@@ -40,14 +41,14 @@ TEST(EtcdSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
     ears.fails([&] { (void)Client::connect(url, ears.options("app", kWrongPassword)); });
     ears.fails([&] { (void)other.mutex("job").acquire({.timeout = 20s}); });
     ears.fails([&] { (void)second.mutex("job").acquire({.timeout = 200ms}); });
-    // Tokens from before a change of the password are refused: others are asked for.
+    // After a change of the password etcd refuses older tokens, so clients ask for new ones.
     const auto before = tokens_in(tap.said()).size();
     etcd.change_password("app", kAppPassword);
     app.mutex("another").acquire({.timeout = 20s}).release();
     EXPECT_GT(tokens_in(tap.said()).size(), before);
     tap.cut();
     lock.verify(20s);
-    // The session ends.
+    // End the sessions.
     for (const auto id : etcd.leases()) etcd.revoke(id);
     EXPECT_TRUE(eventually("lost", [&] { return !lock.valid(); }));
     ears.fails([&] { lock.verify(20s); });
@@ -80,7 +81,7 @@ TEST(EtcdSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
   for (const char* canary : kCanaries) EXPECT_EQ(trace_in(text, canary), "") << "a password";
 }
 
-// The lines of a private key.
+// The lines of a private key in a file.
 std::vector<std::string> lines_of(const std::string& key_file) {
   std::vector<std::string> lines;
   std::ifstream file(key_file);
@@ -100,7 +101,7 @@ TEST(EtcdSecrets, NothingSaidByTheDyingGivesAPrivateKeyAway) {
   const std::string url = "etcds://" + etcd.host(0) + "/app";
   Hearing ears;
   ears.deaths({url, files.ca(), files.client().certificate, files.client().key});
-  // Somebody else's, and one that is no key at all but for its lines.
+  // A key of another client, and a certificate in place of the key.
   for (const auto& key : {files.other_client().key, files.client().certificate}) {
     EXPECT_EQ(ears.die("refused", {url, files.ca(), files.client().certificate, key}).code,
               128 + SIGABRT);

@@ -1,4 +1,5 @@
-// All that is said in a life with secrets: log lines of every level, errors, output of commands.
+// Hearing: collects all text that clients and commands with secrets write. That is log lines of
+// every level, error messages, and the output of commands.
 #pragma once
 
 #include "support/eventually.h"
@@ -72,14 +73,15 @@ class Hearing {
       hear(error.what() + std::string(" ") + error.code().message());
     }
   }
-  // The command, and what it showed to /proc and to its child.
+  // Runs the baton command and collects its output.
   Finished baton(std::vector<std::string> words, const std::vector<std::string>& variables = {}) {
     words.insert(words.begin(), std::getenv("BATON_BIN"));
     auto done = run(std::move(words), variables);
     hear(done.out + done.err);
     return done;
   }
-  // Processes that die, and what they say then. who: what dying.cpp takes behind the way of dying.
+  // Runs a process for each way of dying, and collects its output. who: the arguments of dying.cpp
+  // after HOW.
   void deaths(const std::vector<std::string>& who) {
     struct Death {
       const char* how;
@@ -104,14 +106,15 @@ class Hearing {
     return done;
   }
 
-  // For `baton run NAME -- ...`: arguments of its parents, of itself, and all of its environment.
+  // A script for `baton run NAME -- ...`. It prints the command lines of its parent, of the process
+  // above that, and of itself, and then its whole environment.
   static std::vector<std::string> look_around() {
     return {"sh", "-c",
             "for p in $PPID $(sed -n 's/^PPid:.//p' /proc/$PPID/status) $$; do tr '\\0' ' ' "
             "</proc/$p/cmdline; done; env; echo looked"};
   }
 
-  // All of it. Clients that still run are not heard after this.
+  // All text that was collected. Clients must have ended: what they write later is missing.
   std::string all() {
     std::string text = heard_ + ::testing::internal::GetCapturedStderr() + spdlog_.str();
     for (const auto& [level, line] : log_.lines()) text += line + "\n";

@@ -1,6 +1,7 @@
-// Looks for the passwords of the tests, and for private keys, in what a run has written.
-//   baton_secret_scan FILE_OR_DIRECTORY...    exit code 1: something was found; 2: not all was read
-// The log of ctest has all that the tests said. Names the place and which secret, not its text.
+// Searches what a test run has written for the passwords of the tests and for private keys. Prints
+// where a secret is and which one, but not its text. The log of ctest has all output of the tests.
+//   baton_secret_scan FILE_OR_DIRECTORY...
+// Exit code 0: no secret; 1: a secret was found; 2: a file could not be read, or nothing was read.
 #include "support/canaries.h"
 #include "support/secret_search.h"
 

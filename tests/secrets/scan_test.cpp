@@ -1,4 +1,4 @@
-// The search for secrets finds them, in every form, and nothing else.
+// The search for secrets must find a secret in every form, and must find nothing else.
 #include "support/base64.h"
 #include "support/canaries.h"
 #include "support/run.h"
@@ -40,7 +40,7 @@ TEST(SecretSearch, FindsASecretInEveryForm) {
   EXPECT_NE(trace_in("/blue%2Dheron%2D17", kAppPassword), "");
 }
 
-// Secrets that servers make have any bytes.
+// Secrets that servers make can contain any bytes.
 TEST(SecretSearch, FindsBytesThatAreNoText) {
   std::string secret;
   for (int i = 0; i < 16; ++i) secret += static_cast<char>(i * 17);

@@ -1,4 +1,5 @@
-// A TCP relay on the loopback that keeps all it forwards: what servers tell clients in confidence.
+// WireTap: a TCP relay on the loopback that records all bytes from servers to clients. These bytes
+// contain the secrets that servers make.
 #pragma once
 
 #include <arpa/inet.h>
@@ -41,8 +42,8 @@ class WireTap {
   WireTap& operator=(const WireTap&) = delete;
 
   std::string host() const { return "127.0.0.1:" + std::to_string(port_); }
-  void cut() { cut_ = true; }  // all connections, soon; new ones are served
-  // All that servers have said, connection after connection.
+  void cut() { cut_ = true; }  // closes all connections soon; new ones are served
+  // All bytes that servers have sent, connection after connection.
   std::string said() const {
     const std::lock_guard guard(mutex_);
     std::string all;
@@ -78,7 +79,7 @@ class WireTap {
     lines.push_back({client, server, next_++});
   }
 
-  // False: one side is gone.
+  // False: one side has closed the connection.
   bool forward(int from, int to, int number) {
     std::array<char, 16384> buffer;
     const auto n = ::recv(from, buffer.data(), buffer.size(), 0);

@@ -1,5 +1,5 @@
-// A life on ZooKeeper with users: neither passwords nor the sessions' are in anything that was
-// said.
+// Clients use ZooKeeper with users and faults. No log line, error message or output may contain a
+// password of a user or of a session.
 #include "hearing.h"
 #include "support/canaries.h"
 #include "support/zk_server.h"
@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The first message of a server on each connection: length 36 or 37, version 0, timeout, session,
-// length 16, password.
+// Finds the first message of the server on each connection: its length 37, version 0, timeout,
+// session, the length 16, and the password of the session.
 std::set<std::string> session_passwords_in(const std::string& bytes) {
   std::set<std::string> found;
   const std::string begins("\0\0\0\x25\0\0\0\0", 8);
@@ -43,7 +43,7 @@ TEST(ZkSecrets, NothingSaidInALifeWithUsersGivesASecretAway) {
     ears.fails([&] { (void)second.mutex("job").acquire({.timeout = 200ms}); });
     tap.cut();
     lock.verify(20s);
-    // The session ends.
+    // End the sessions.
     const auto sessions = parse_dump(server.four_letter(0, "dump")).ephemerals;
     for (const auto& [session, nodes] : sessions) ASSERT_TRUE(server.end_session(session));
     EXPECT_TRUE(eventually("lost", [&] { return !lock.valid(); }));
