@@ -129,7 +129,8 @@ void FakeEtcd::range(const Keys& keys, const etcdpb::RangeRequest& request,
                         : key >= request.key() && (end == std::string(1, '\0') || key < end);
     if (in) found.push_back(kv);
   }
-  response.set_count(static_cast<std::int64_t>(found.size()));  // before it is filtered, as etcd's
+  // etcd, too, counts before it filters
+  response.set_count(static_cast<std::int64_t>(found.size()));
   std::erase_if(found, [&](const auto& kv) {
     return request.max_create_revision() != 0 &&
            kv.create_revision() > request.max_create_revision();
@@ -243,7 +244,7 @@ void FakeEtcd::extend(std::int64_t id, Nanos extra) {
   loop_.cancel(lease.timer);
   lease.expires = loop_.now() + seconds(lease.ttl) + extra;
   lease.timer = loop_.at(lease.expires, [this, id] {
-    if (led_) revoke(id);  // else whoever is elected counts anew
+    if (led_) revoke(id);  // without a leader no lease ends; elect() restarts the timers
   });
 }
 
@@ -305,7 +306,7 @@ void FakeEtcd::set_back(std::int64_t revision) {
   std::erase_if(history_, [&](const auto& e) { return e.kv().mod_revision() > revision; });
   revision_ = revision;
   for (auto& member : members_) member.applied = revision;
-  // A backup has the leases, too: those that ended since are counted once more.
+  // The backup also contains leases. A lease that has ended since then starts again.
   for (const auto& [key, kv] : keys_) {
     if (kv.lease() == 0 || leases_.contains(kv.lease())) continue;
     leases_[kv.lease()].ttl = 5;

@@ -1,5 +1,5 @@
-// An etcd cluster in memory, on virtual time: revisions, leases, watches, members that lag behind.
-// FakeEtcdWire (fake_etcd_wire.h) is how one client reaches it.
+// Simulates an etcd cluster in memory, on virtual time: revisions, leases, watches, and members
+// that lag behind. A client reaches it through FakeEtcdWire (fake_etcd_wire.h).
 #pragma once
 
 #include "common/base/loop.h"
@@ -21,13 +21,14 @@ namespace baton::etcd {
 
 struct FakeMember {
   std::uint64_t cluster = 7;
-  bool no_leader = false;  // refuses what needs one
-  bool believes = false;   // that it leads, although it does not: renews leases all alone
-  bool lags = false;       // stays at `applied`, unless a read or write of the cluster passes it
+  bool no_leader = false;  // refuses requests that need a leader
+  // wrongly believes that it leads: answers keepalives, but extends no lease
+  bool believes = false;
+  bool lags = false;  // applies new revisions only for its own writes and linearizable reads
   std::int64_t applied = 1;
 };
 
-// What a stream hears from the server; the wire carries it on.
+// Receives what the server sends on a stream. The wire delivers it to the client.
 class FakeHearer {
  public:
   virtual ~FakeHearer() = default;
@@ -39,35 +40,36 @@ class FakeEtcd {
   explicit FakeEtcd(Loop& loop, std::size_t members = 1) : members_(members), loop_(loop) {}
   ~FakeEtcd();
 
-  // ---- what a member is asked, now
+  // ---- requests to a member, answered at once
   CallResult serve(std::size_t member, Call call, const Message& request, Message& response,
                    const CallOptions& options);
-  // False: there is nobody to ask, no answer comes.
+  // Returns false if the member does not answer because it has no leader.
   bool keep_alive(std::size_t member, const etcdpb::LeaseKeepAliveRequest& request,
                   etcdpb::LeaseKeepAliveResponse& response);
-  // How a stream ends on which a keepalive was sent with this token; nothing: it is answered.
+  // Returns the error with which the server ends a stream after a keepalive with this token, or
+  // nullopt if it answers the keepalive.
   std::optional<CallResult> refuse_keep_alive(const std::string& token);
   void watch(std::size_t member, FakeHearer* stream, const std::string& token,
              const etcdpb::WatchRequest& request);
   void stream_gone(FakeHearer* stream);
 
-  // ---- by the hand of an operator
+  // ---- actions of an operator
   std::int64_t put(const std::string& key, std::int64_t lease = 0, const std::string& value = {});
   bool remove(const std::string& key);
   void revoke(std::int64_t lease);
-  void compact(std::int64_t revision);   // watches that are not that far are cancelled
-  void set_back(std::int64_t revision);  // the store is restored from a backup
-  void catch_up();                       // members that lag
+  void compact(std::int64_t revision);   // cancels the watches that are behind `revision`
+  void set_back(std::int64_t revision);  // restores the store from a backup
+  void catch_up();                       // ends the lag of all members
   void lag(std::size_t member);
   void expire_tokens() { tokens_.clear(); }
   void require_users() { auth_ = true; }
 
-  // ---- who leads: only a leader ends leases
+  // ---- the leader: leases expire only while there is one
   std::size_t leader() const { return leader_; }
   bool led() const { return led_; }
   void depose() { led_ = false; }
-  // Every lease begins anew, and a little longer (etcd's Promote): a leader that was cut off may
-  // have renewed some for as long as it believed in itself.
+  // Every lease starts again and lasts `extra` longer than its TTL, as in etcd (lessor.Promote). A
+  // leader that was cut off may have renewed leases while it still believed that it led.
   void elect(std::size_t member, Nanos extra);
 
   std::int64_t revision() const { return revision_; }
@@ -83,16 +85,17 @@ class FakeEtcd {
   Loop& loop() { return loop_; }
 
   int authentications = 0;
-  std::uint64_t told = 0;             // how often a watch has
-  bool names_refused_watches = true;  // newer servers do not
+  std::uint64_t told = 0;             // watch responses with events
+  bool names_refused_watches = true;  // newer servers answer with watch id -1
   std::string refusal = "etcdserver: permission denied";
   // Servers from 3.4.42, 3.5.28 and 3.6.9 on check the token of every keepalive.
   bool checks_keepalives = true;
-  std::optional<CallResult> keepalive_refusal{};  // none: what the token deserves
+  std::optional<CallResult> keepalive_refusal{};  // nullopt: the error depends on the token
   int refused_keepalives = 0;
-  std::int64_t keepalive_bonus = 0;     // answers promise more than was granted
-  std::function<bool()> loses_watch;    // asked for every new watch: it never tells
-  std::function<bool()> doubles_event;  // asked whenever a watch tells: it does so twice
+  std::int64_t keepalive_bonus = 0;   // seconds that a keepalive answer adds to the granted TTL
+  std::function<bool()> loses_watch;  // called for each new watch; true: it reports no events
+  // called for each watch response with events; true: send it twice
+  std::function<bool()> doubles_event;
 
  private:
   struct Lease {
@@ -122,9 +125,9 @@ class FakeEtcd {
                  etcdpb::TxnResponse& response);
   bool holds(const etcdpb::Compare& compare) const;
   void write(const std::string& key, const std::string& value, std::int64_t lease);
-  bool erase(const std::string& key);  // at the revision that is being made
-  void wrote();                        // everybody sees it
-  void pass(std::size_t member);       // it knows all there is
+  bool erase(const std::string& key);  // at revision_ + 1, which wrote() completes
+  void wrote();                        // completes a revision; members that do not lag apply it
+  void pass(std::size_t member);       // the member applies all revisions
   void follow(Watcher& watcher);
   void extend(std::int64_t id, Nanos extra = {});
   void cancel_compacted(const Watcher& watcher);

@@ -74,7 +74,8 @@ void FakeEtcd::follow(Watcher& watcher) {
   const std::int64_t applied = members_[watcher.member].applied;
   if (watcher.next > applied) return;
   etcdpb::WatchResponse response;
-  // From the first that is news: history is in order.
+  // Start with the first event that the watch has not reported. The history is in the order of
+  // revisions.
   auto first = history_.end();
   while (first != history_.begin() && std::prev(first)->kv().mod_revision() >= watcher.next) {
     --first;

@@ -1,5 +1,5 @@
-// The nodes of a ZooKeeper server in memory: what requests do to them, without connections. The
-// fakes of the unit tests and the servers of the simulator have one each.
+// The nodes of a ZooKeeper server in memory, and what requests do to them, without connections.
+// Each fake of the unit tests and each server of the simulator has one tree.
 #pragma once
 
 #include "zk/transport.h"
@@ -20,17 +20,17 @@ struct FakeNode {
   std::uint64_t created_at = 0;  // czxid
   std::uint64_t changed_at = 0;  // mzxid
   std::int64_t ctime_ms = 0;     // wall clock
-  std::int32_t next_number = 0;  // of its children; stays at 2147483647
+  std::int32_t next_number = 0;  // for the next sequential child; stays at 2147483647
   bool operator==(const FakeNode&) const = default;
 };
 
 using FakeTree = std::map<std::string, FakeNode>;
 
 std::string fake_parent_of(const std::string& path);
-// In an order that nobody should rely on: the server promises none.
+// The order of the names is arbitrary on purpose: a server promises none.
 std::vector<std::string> fake_children_in(const FakeTree& tree, const std::string& path);
 
-// Changes count their zxid themselves, refused or not.
+// Each change increases the zxid, even if it is refused.
 struct FakeZkTree {
   FakeTree nodes;
   std::map<std::string, std::uint64_t> gone_at;  // zxid of removals
@@ -42,11 +42,11 @@ struct FakeZkTree {
   int create(const Request& request, FakeNode::Kind kind, std::int64_t owner, std::int64_t ctime_ms,
              Reply& reply);
   int erase(const std::string& path);
-  // Of a container that was used and is empty; "": there is none.
+  // Returns the path of an empty container that has had children, or "" if there is none.
   std::string reapable() const;
 };
 
-// What a read answers, watches aside.
+// Answers a read. Does not set watches.
 int fake_read(const FakeTree& tree, const Request& request, Reply& reply);
 
 }  // namespace baton::zk

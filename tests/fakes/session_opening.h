@@ -1,5 +1,5 @@
-// How the backends of the tests open a session: as the backends of the clusters do, within four
-// seconds.
+// Opens a session for the backends of the tests, within four seconds. The backends of the clusters
+// do the same.
 #pragma once
 
 #include "common/base/loop.h"
@@ -16,7 +16,7 @@ namespace baton::internal {
 class SessionOpening {
  public:
   using Make = std::function<std::unique_ptr<Session>(SessionListener&, Answer<Done> opened)>;
-  // final_result: after a transient error the session goes on trying, so that is no result yet.
+  // final_result: a transient error does not end the opening, because the session keeps retrying.
   enum class Accept { any_result, final_result };
 
   SessionOpening(Loop& loop, Accept accept, Make make)
