@@ -1,4 +1,5 @@
-// The checkers over histories made by hand: each objects where it should, and only there.
+// Runs the checkers on histories made by hand: each checker must find every conflict, and only
+// conflicts.
 #include "history/holds.h"
 #include "history/shares.h"
 #include "support/temp_dir.h"
@@ -17,7 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A fair queue of three: each asks when it has released, and is granted in the order of asking.
+// A fair queue of three contenders. Each asks again while it still holds the lock, and the grants
+// follow the order of asking.
 Holds fair(std::uint64_t rounds) {
   Holds holds;
   Time time = 1000ns;
@@ -113,7 +115,7 @@ TEST(History, AnInversionIsFoundByTokenAndByEntry) {
 
 TEST(History, OvertakingIsFound) {
   auto holds = fair(5);
-  holds[9].joined = holds[8].asked - 1ns;  // the hold before asked when this one was in the queue
+  holds[9].joined = holds[8].asked - 1ns;  // it was in the queue when hold 8 asked
   const auto found = overtaken(holds);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].earlier->token, holds[8].token);
@@ -142,7 +144,7 @@ TEST(History, AMissingTurnIsFound) {
 }
 
 TEST(History, StarvingIsFound) {
-  for (const std::uint64_t share : {2, 5, 20}) {  // c gets this part of its turns only, a the rest
+  for (const std::uint64_t share : {2, 5, 20}) {  // c keeps one of `share` turns, a gets the others
     auto holds = fair(100);
     for (auto& hold : holds) {
       if (hold.who == "c" && hold.number % share != 0) hold.who = "a";

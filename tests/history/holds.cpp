@@ -15,12 +15,12 @@ std::vector<const Hold*> by_grant(const Holds& holds) {
   return sorted;
 }
 
-// Pairs each hold with the earliest grant before it that conflicts with it. `conflicting` must be
-// true for all keys above some limit, and false for all others.
+// Pairs each hold with the earliest grant before it that conflicts with it. For each hold,
+// `conflicting` must be true for all earlier keys above some limit, and false for all others.
 template <class Key, class Conflicting>
 Conflicts earliest_before(const Holds& holds, Key key, Conflicting conflicting) {
   static const Hold kNone;
-  std::vector<const Hold*> rising{&kNone};  // grants whose key is above all keys before
+  std::vector<const Hold*> rising{&kNone};  // grants whose key is greater than all keys before
   Conflicts found;
   for (const Hold* hold : by_grant(holds)) {
     const auto first = std::partition_point(rising.begin(), rising.end(), [&](const Hold* earlier) {
@@ -32,7 +32,7 @@ Conflicts earliest_before(const Holds& holds, Key key, Conflicting conflicting) 
   return found;
 }
 
-// The number at the end of an entry's name; nullopt: it has none.
+// Returns the number at the end of the name of an entry, or nullopt if there is none.
 std::optional<std::uint64_t> sequence_of(const std::string& entry) {
   const auto end = entry.find_last_not_of("0123456789");
   if (end == entry.npos || end + 1 == entry.size()) return std::nullopt;

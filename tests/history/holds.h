@@ -1,5 +1,5 @@
-// The history of one lock, and the checkers of exclusion and order. Every test that judges a
-// history uses this record and these checkers. The simulator judges no history: it compares every
+// The history of one lock, and the checkers of exclusion and order. All tests that check a history
+// use this record and these checkers. The simulator does not check histories: it compares every
 // hold with the store at every instant (tests/sim/checkers.cpp), which finds more.
 #pragma once
 
@@ -20,7 +20,8 @@ using Time = std::chrono::nanoseconds;
 enum class Ending { released, lost, killed };
 
 // One hold, from `granted` to `left`. Both times lie inside the hold, so two records overlap only
-// if two held at once. All times of a history are on one clock; zero means not known.
+// if two clients held the lock at once. All times of a history are on one clock. Zero means not
+// known.
 struct Hold {
   Time granted{};  // after the grant
   Time left{};     // before the release, or the last moment in which the hold was valid
@@ -34,8 +35,8 @@ struct Hold {
 };
 using Holds = std::vector<Hold>;
 
-// Two of the judged holds that break a promise, in the order of their grants. The first is an empty
-// record if the second breaks the promise alone: it has no token.
+// Two of the checked holds that break a promise, in the order of their grants. If `later` breaks it
+// alone, because it has no token, `earlier` is an empty record.
 struct Conflict {
   const Hold* earlier;
   const Hold* later;
@@ -45,15 +46,15 @@ std::ostream& operator<<(std::ostream& out, const Conflict& conflict);  // times
 
 // Exclusion: all pairs of holds that overlap.
 Conflicts overlaps(const Holds& holds);
-// Token order: each hold whose token is not above those of all earlier grants, with the earliest
-// grant that has such a token.
+// Token order: finds each hold whose token is not greater than the tokens of all earlier grants.
+// Pairs it with the earliest grant whose token is not smaller.
 Conflicts inversions(const Holds& holds);
-// The queue is first in, first out: each hold that was in the queue when another asked that was
-// served before it, with the earliest such grant. This check uses clocks only, no tokens.
+// First in, first out: finds each hold that was in the queue before the acquire of an earlier grant
+// began. Pairs it with the earliest such grant. This check uses clocks only, no tokens.
 Conflicts overtaken(const Holds& holds);
-// Exclusion and token order: the first two, in this order.
+// Exclusion and token order: the results of overlaps(), then of inversions().
 Conflicts conflicts(const Holds& holds);
-// A conflict points into the judged holds, so they must live longer.
+// A conflict points into the checked holds, so they must live longer than the conflict.
 Conflicts overlaps(const Holds&& holds) = delete;
 Conflicts inversions(const Holds&& holds) = delete;
 Conflicts overtaken(const Holds&& holds) = delete;
@@ -64,8 +65,8 @@ Conflicts conflicts(const Holds&& holds) = delete;
 // Tokens increase from grant to grant, and so do the sequence numbers at the end of entry names.
 ::testing::AssertionResult in_order_of_arrival(const Holds& holds);
 
-// One hold a line: WHO NUMBER ASKED JOINED GRANTED LEFT TOKEN ENTRY, times in nanoseconds,
-// unknown times 0, an unknown entry "-".
+// Reads a file with one hold per line: WHO NUMBER ASKED JOINED GRANTED LEFT TOKEN ENTRY. Times are
+// in nanoseconds, an unknown time is 0, an unknown entry is "-".
 Holds read(const std::string& path);
 
 // Collects the holds of several threads.

@@ -11,12 +11,12 @@ using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 using ::testing::AssertionSuccess;
 
-// How the holds were shared while all contended: from when each contender had its first turn to
-// when the first had its last.
+// How the holds were shared while all contended. This time begins when every contender has been
+// granted its first turn. It ends when the first contender has ended its last turn.
 struct Shares {
-  Holds holds;                              // by grant, those of that time only
+  Holds holds;                              // of that time only, in the order of grants
   std::map<std::string, std::size_t> each;  // all contenders
-  // Turns of one contender between two turns of another: how often each number.
+  // Turns of one contender between two turns of another: how often each number occurred.
   std::map<std::size_t, std::size_t> gaps;
 };
 
@@ -35,7 +35,8 @@ Shares shares_of(Holds holds) {
     all.each[who] = 0;
     window = {std::max(window.from, span.from), std::min(window.to, span.to)};
   }
-  std::map<std::string, std::map<std::string, std::size_t>> since;  // [x][y]: of y since x's last
+  // [x][y]: turns of y since x's last turn
+  std::map<std::string, std::map<std::string, std::size_t>> since;
   for (const Hold& hold : holds) {
     if (hold.granted < window.from || hold.left > window.to) continue;
     all.holds.push_back(hold);
@@ -53,8 +54,8 @@ Shares shares_of(Holds holds) {
 
 double ms(Time time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-// The contender that missed the most turns of others between two of its own, and where the time
-// went.
+// Finds the contender that missed the most turns of others between two of its own turns, and
+// reports how this time was spent.
 std::string longest_absence(const Holds& holds) {
   std::map<std::string, std::size_t> last;  // index of the latest turn
   std::size_t widest = 0;
@@ -100,15 +101,17 @@ AssertionResult complete(const Holds& holds, const std::vector<std::string>& who
   return AssertionSuccess();
 }
 
-// In a fair queue of N that all join again at once, each other has exactly one turn between two
-// turns of X, so N - 1 in all. Two facts soften it:
-// - The order of joining again is not the order of releasing: Y may join late in one round and
-//   early in the next. While X waits Y still has at most one turn (overtaken() checks it), but the
-//   rounds of X and Y shift against each other, so 0 and 2 are right, too.
-// - Between its release and its next entry X is not in the queue, and nobody waits for it. A slow
-//   X (a collecting JVM, a process without a processor) misses whole rounds: any number is right.
-// So the exact checks are those of order; here we bound how often X misses a round. More than two
-// turns of another must be rare, and nobody may have less than half of an even share.
+// In a fair queue of N contenders that all join again at once, each other contender has exactly one
+// turn between two turns of X, so N - 1 in all. Two facts weaken this rule:
+// - Contenders do not always join again in the order of their releases: Y may join late in one
+//   round and early in the next. While X waits, Y still has at most one turn (overtaken() checks
+//   it). But the rounds of X and Y shift against each other, so 0 and 2 turns are also correct.
+// - Between its release and its next entry X is not in the queue, and nobody waits for it. A slow X
+//   (garbage collection in a JVM, a process that gets no processor time) misses whole rounds, so
+//   any number is correct.
+// The exact checks are therefore those of order. This check bounds how often X misses a round: more
+// than two turns of another contender must be rare, and each contender must have at least half of
+// an even share.
 AssertionResult evenly_shared(const Holds& holds) {
   constexpr double kRare = 0.02;
   constexpr std::size_t kFew = 5;

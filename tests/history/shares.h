@@ -1,4 +1,4 @@
-// How contenders shared a lock while all of them wanted it again and again.
+// Checks how contenders shared a lock while each of them acquired it again and again.
 #pragma once
 
 #include "history/holds.h"
@@ -11,10 +11,11 @@
 
 namespace baton::history {
 
-// Each contender held the lock for its turns 1 to `turns` in this order, and nobody else held it.
+// Each contender held the lock for its turns 1 to `turns` in this order, and there was no other
+// contender.
 ::testing::AssertionResult complete(const Holds& holds, const std::vector<std::string>& who,
                                     std::uint64_t turns);
-// Nobody starves; shares.cpp explains the bound.
+// No contender starves; shares.cpp explains the bound.
 ::testing::AssertionResult evenly_shared(const Holds& holds);
 std::string summary(const Holds& holds);
 
