@@ -1,5 +1,5 @@
-// Every transition of the acquisition machine, as data: situation and event in, situation and
-// actions out. acquisition_transitions_test.cpp compares the machine with it.
+// Every transition of the acquisition machine, as data. A row maps a situation and an event to a
+// situation and actions. acquisition_transitions_test.cpp compares the machine with this table.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace baton::internal::transitions {
 
-// What can happen, with the answers that make a difference.
+// The events. An answer of the store is several events if the machine treats its results
+// differently.
 enum class E {
   // clang-format off
   session, ended, resumed,
@@ -16,15 +17,15 @@ enum class E {
   joined_missing, joined_outage, joined_refusal,
   looked_first, looked_first_no_lease, looked_behind_one, looked_behind_many, looked_cut_off,
   looked_missing, looked_outage, looked_refusal,
-  gone, gone_no_lease, stirred,  // of the predecessor
+  gone, gone_no_lease, stirred,  // of the watch on the predecessor; stirred: look again
   own_ticket, backstop, pause_over, give_up,
   count,
   // clang-format on
 };
 constexpr int kEvents = static_cast<int>(E::count);
 
-// Where the machine can be: its state, and what it keeps in mind. "again": something happened while
-// an answer was under way, so that the answer is not enough.
+// The situations: the state of the machine and what it remembers. "again": an event came while an
+// answer was under way, so the machine must look again after that answer.
 enum class S {
   // clang-format off
   no_session, peeking, pausing_to_peek,
@@ -35,7 +36,7 @@ enum class S {
   // clang-format on
 };
 
-enum class Kind { patient, once, both };  // once: one attempt, which does not wait
+enum class Kind { patient, once, both };  // once: a single attempt that does not wait
 
 using Events = std::vector<E>;
 
@@ -59,7 +60,7 @@ struct Row {
   S in;
   Events events;
   S out;
-  std::string does;  // the actions, in their order; "join" is under the nonce as before
+  std::string does;  // the actions in order; "join" keeps the nonce, "join-new" takes a new one
 };
 
 inline const std::vector<Row>& table() {
@@ -143,7 +144,7 @@ inline const std::vector<Row>& table() {
       {both, S::looking_again, kPeeked + kJoined + kHints + Events{session, resumed, pause_over},
        S::looking_again, ""},
 
-      // Gone is the grant only for the one behind it, and only with a lease.
+      // "gone" grants the lock only to a waiter with one ticket ahead, and only with a lease.
       {patient, S::waiting_behind_one, {gone}, S::done, "grant"},
       {patient, S::waiting_behind_one, {gone_no_lease, stirred, own_ticket, backstop, resumed},
        S::looking, "look"},

@@ -1,4 +1,4 @@
-// The machine of one attempt, event by event.
+// Tests the state machine of one acquisition, event by event.
 #include "common/recipe/acquisition.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ Acquisition joining() {
   return a;
 }
 
-// An attempt that waits behind one other.
+// An attempt that waits behind one ticket.
 Acquisition waiting() {
   Acquisition a = joining();
   EXPECT_TRUE(a.on_joined(behind_one(), kFresh, true).watch.has_value());
@@ -98,7 +98,7 @@ TEST(Acquisition, PermanentErrorFailsAtOnceAndWithdraws) {
   const Actions actions = a.on_joined(refusal(), kFresh, true);
   ASSERT_TRUE(actions.fail.has_value());
   EXPECT_EQ(actions.fail->errc(), Errc::permission_denied);
-  EXPECT_EQ(actions.withdraw, kMine);  // the join may have landed all the same
+  EXPECT_EQ(actions.withdraw, kMine);  // the store may have created the ticket
 }
 
 TEST(Acquisition, EvictedWaiterJoinsAgainAsANewTicket) {
@@ -136,7 +136,7 @@ TEST(Acquisition, WhatHappensDuringALookIsLookedAtAfterIt) {
 TEST(Acquisition, SessionEndWhileWaitingJoinsAgainInTheNext) {
   Acquisition a = waiting();
   const Actions ended = a.on_session_ended();
-  EXPECT_FALSE(ended.withdraw.has_value());  // the store removes it with the session
+  EXPECT_FALSE(ended.withdraw.has_value());  // the store removes the ticket with the session
   EXPECT_FALSE(a.has_ticket());
   EXPECT_TRUE(a.on_session(kFresh).join);
   EXPECT_EQ(a.nonce(), kFresh);
@@ -155,7 +155,7 @@ TEST(Acquisition, LateAnswersAfterTheEndMeanNothing) {
 TEST(Acquisition, GivingUpWithdrawsWhateverMayHaveBeenSent) {
   Acquisition nothing_sent(false);
   EXPECT_FALSE(nothing_sent.on_give_up({Errc::timeout, ""}).withdraw.has_value());
-  Acquisition sent = joining();  // not answered yet
+  Acquisition sent = joining();  // the join is not answered yet
   EXPECT_EQ(sent.on_give_up({Errc::timeout, ""}).withdraw, kMine);
   Acquisition parked = waiting();
   EXPECT_EQ(parked.on_give_up({Errc::cancelled, ""}).withdraw, kMine);

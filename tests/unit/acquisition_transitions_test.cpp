@@ -1,5 +1,5 @@
-// Drives the real acquisition machine through every event in every situation, and compares with the
-// table (acquisition_table.h). What the table does not name is an error.
+// Sends every event to the real acquisition machine in every situation, and compares the result
+// with the table (acquisition_table.h). An event without a row is an error.
 #include "common/recipe/acquisition.h"
 #include "unit/acquisition_table.h"
 
@@ -22,7 +22,7 @@ struct Where {  // one kind of attempt in one situation
   auto operator<=>(const Where&) const = default;
 };
 
-// The rows for this event here. There is exactly one, or the table is wrong.
+// Returns the rows for this event in this situation. A correct table has exactly one.
 std::vector<const Row*> rows_for(Where where, E event) {
   std::vector<const Row*> found;
   for (const Row& row : table()) {
@@ -62,12 +62,12 @@ bool ticket_may_exist(S s) {
   return s != S::no_session && s != S::peeking && s != S::pausing_to_peek;
 }
 
-// The real machine, fed with events of the table.
+// The real machine, driven by the events of the table.
 class Machine {
  public:
   explicit Machine(bool once) : machine_(once) {}
 
-  // What it did, in the words of the table.
+  // Returns what the machine did, in the words of the table.
   std::string feed(E event) {
     const Nonce before = machine_.nonce();
     fresh_ = Nonce{static_cast<std::uint64_t>(fresh_) + 1};
@@ -89,7 +89,7 @@ class Machine {
     return s;
   }
 
-  // The answer that an event between joined_first (or looked_first) and ..._refusal stands for.
+  // Returns the answer for an event from joined_first (or looked_first) to ..._refusal.
   Result<Standing> answer(int which) const {
     switch (static_cast<E>(which + static_cast<int>(E::joined_first))) {
       case E::joined_behind_one:
@@ -182,7 +182,7 @@ std::string text_of(Where where, E event) {
          std::to_string(static_cast<int>(event));
 }
 
-// The way to each situation, as the table says it can be reached.
+// Finds a sequence of events that leads to each situation, from the table alone.
 std::map<Where, Events> ways() {
   std::map<Where, Events> found{{{false, S::no_session}, {}}, {{true, S::no_session}, {}}};
   std::deque<Where> next{{false, S::no_session}, {true, S::no_session}};
@@ -190,7 +190,7 @@ std::map<Where, Events> ways() {
     const Where from = next.front();
     for (int e = 0; e < kEvents; ++e) {
       const auto rows = rows_for(from, static_cast<E>(e));
-      if (rows.size() != 1) continue;  // another test says so
+      if (rows.size() != 1) continue;  // EverySituationAndEventIsInTheTableOnce reports it
       const Where to{from.once, rows.front()->out};
       Events way = found.at(from);
       way.push_back(static_cast<E>(e));
@@ -221,8 +221,8 @@ TEST(AcquisitionTransitions, EveryRowCanHappen) {
   }
 }
 
-// One event, then another: the second shows that the first has left the machine where the table
-// says, also in what it keeps in mind and does not show.
+// Sends two events in each situation. The second event shows that the first one left the machine in
+// the situation of the table, including the part that the machine does not show.
 TEST(AcquisitionTransitions, TheMachineDoesWhatTheTableSays) {
   const auto step = [](Machine& machine, Where& where, E event) {
     const auto rows = rows_for(where, event);

@@ -1,4 +1,4 @@
-// What still runs when close() has returned, and what does not.
+// Which handlers still run after close() has returned, and which do not.
 #include <baton/baton.h>
 
 #include "support/boot_clock.h"
@@ -96,7 +96,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// A handler that asks again after every error. After close() every answer is `closed`.
+// A handler that acquires again after every error. After close() every answer is `closed`.
 struct Retry : std::enable_shared_from_this<Retry> {
   explicit Retry(DistributedMutex m) : mutex(std::move(m)) {}
   void ask() {
@@ -124,7 +124,7 @@ void retry_after_close(const ClientOptions& options) {
   EXPECT_TRUE(eventually("three more answers", [&] { return retry->calls >= calls + 3; }));
   EXPECT_LE(retry->calls, calls + 20) << "about one a second";
   EXPECT_LE(cpu_seconds() - before, 1.5) << "three seconds without a busy loop";
-  // Calls without a retry are answered as well, each once.
+  // Calls without a retry are also answered, each once.
   std::atomic<int> answered{0};
   for (int i = 0; i < 200; ++i) {
     retry->mutex.acquire_async({}, [&](const Result<Lock>& lock) { answered += !lock; });

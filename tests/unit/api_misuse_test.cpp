@@ -1,4 +1,4 @@
-// Wrong use of the API has an answer, never undefined behaviour.
+// Wrong use of the API gives a defined result, never undefined behaviour.
 #include <baton/baton.h>
 
 #include "support/eventually.h"
@@ -75,7 +75,8 @@ TEST(Types, MoveAndCopyAsPromised) {
   EXPECT_EQ(designated.timeout, 5'000ms);
 }
 
-// tests/compile has the programs that must not compile; these are the types behind them.
+// tests/compile contains the programs that must not compile. This test checks the types behind
+// them.
 TEST(Types, TemporariesAreNotAskedByBool) {
   static_assert(std::is_constructible_v<bool, Lock&> && std::is_constructible_v<bool, const Lock&>);
   static_assert(!std::is_constructible_v<bool, Lock>);
@@ -105,10 +106,10 @@ TEST(TryLockType, IsAnOptionalLock) {
   EXPECT_EQ(refused, std::nullopt);
   EXPECT_THROW((void)refused.value(), std::bad_optional_access);
 
-  std::optional<Lock> plain = std::move(lock);  // for code that knows std::optional only
+  std::optional<Lock> plain = std::move(lock);  // for code that knows only std::optional
   ASSERT_TRUE(plain);
   EXPECT_TRUE(plain->valid());
-  plain = mutex.try_acquire();  // asks while the old one is held, then releases it
+  plain = mutex.try_acquire();  // tries while `plain` still holds the lock, then releases it
   EXPECT_FALSE(plain);
   EXPECT_TRUE((*mutex.try_acquire()).valid());
   Lock mine = mutex.try_acquire().value();
@@ -189,7 +190,7 @@ TEST(MovedFromMutex, AnswersLikeAMovedFromLock) {
   EXPECT_TRUE(mutex.acquire_for(10s).valid());
 }
 
-// seconds::max() in milliseconds does not fit: converted the plain way it becomes negative.
+// seconds::max() does not fit into milliseconds. A plain conversion would make it negative.
 TEST(Durations, TooLongForMillisecondsMeansForEver) {
   auto client = Client::connect("memory:durations");
   auto mutex = client.mutex("a");
@@ -270,7 +271,7 @@ TEST(Misuse, UnlockAfterTheClientIsGone) {
   EXPECT_EQ(error_of([&] { mutex->lock(); }), Errc::closed);
 }
 
-// Unlocked by nobody: the thread ended. The client's end frees it.
+// The thread ends without an unlock. The lock is released with its client.
 TEST(Misuse, ForgottenUnlockEndsWithTheClient) {
   auto other = Client::connect("memory:misuse4");
   {

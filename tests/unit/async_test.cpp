@@ -1,4 +1,4 @@
-// Handlers in corners that a user meets: destroyed captures, executors of all kinds.
+// Handlers in unusual cases: destroyed captures, and executors of all kinds.
 #include <baton/baton.h>
 
 #include "support/eventually.h"
@@ -64,7 +64,7 @@ TEST(Async, LockOfAHandlerOutlivesEverything) {
   EXPECT_EQ(lock.lost_reason(), Errc::closed);
 }
 
-// An executor that throws the task away: the lock that came with it is given back.
+// The executor destroys the task without running it. The lock that the task owns is released.
 TEST(Async, ExecutorThatDropsTasksLeaksNoLock) {
   const test::LogCapture log;
   auto options = quiet(log);

@@ -22,7 +22,7 @@ std::vector<std::string>& reports() {
   return all;
 }
 
-// Collects reports while it lives. Without checks there is nothing to test.
+// Collects the reports of broken invariants. Skips the test in a build without BATON_CHECKS.
 class Checks : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -53,7 +53,7 @@ TEST_F(Checks, FirstHandlerEndsTheProgram) {
   EXPECT_DEATH(BATON_ASSERT(reports().size() == 1), "broken invariant at .*check_test.cpp:[0-9]+");
 }
 
-// No thread: the test's thread is the loop's thread when it says so.
+// A strand without a thread. The test's own thread is on the strand inside run() and finish().
 class StillStrand final : public Strand {
  public:
   StillStrand() : Strand(real_clock(), [](std::string_view) {}) {}

@@ -1,5 +1,5 @@
-// Options that are written inside a co_await expression. g++ 12 copies the members of such a
-// temporary as bytes and destroys both: a double free, which AddressSanitizer reports.
+// Acquire options that are written inside a co_await expression. g++ 12 copies such a temporary as
+// bytes and destroys both objects. This is a double free, which AddressSanitizer reports.
 #include <baton/baton.h>
 
 #include "support/eventually.h"
@@ -37,7 +37,8 @@ struct Fire {
 
 AcquireOptions options_of(const std::stop_token& token) { return {.timeout = 10s, .stop = token}; }
 
-// Runs one form of co_acquire() in a coroutine, with a token whose source ends after it.
+// Runs one form of co_acquire() in a coroutine. The source of its stop token outlives the
+// coroutine.
 #define EXPECT_LOCKED(call)                                                                   \
   do {                                                                                        \
     SCOPED_TRACE(#call);                                                                      \
@@ -92,7 +93,7 @@ TEST(CoOptions, StopInBracesEndsTheWait) {
   EXPECT_EQ(code, static_cast<int>(Errc::cancelled));
 }
 
-// What g++ 12 does, done by hand, so that every compiler shows the cure.
+// Copies the bytes by hand, as g++ 12 does, so that every compiler tests the protection.
 TEST(CoOptions, CopiedBytesAreDestroyedWithoutHarm) {
   static_assert(std::is_aggregate_v<AcquireOptions>);
   std::stop_source source;
@@ -114,7 +115,7 @@ TEST(CoOptions, CopiedBytesAreDestroyedWithoutHarm) {
   EXPECT_TRUE(source.request_stop());
 }
 
-// The cure holds for members of every kind: a string that is short points into itself.
+// CopyCheck protects members of every type. A short std::string, for example, points into itself.
 struct WithText {
   std::stop_token stop{};
   std::string text{};

@@ -1,4 +1,5 @@
-// Coroutines that are destroyed while they wait, with the client's own callback thread as executor.
+// Coroutines that are destroyed while they wait. Their executor is the client's own callback
+// thread.
 #include <baton/baton.h>
 
 #include "support/eventually.h"
@@ -22,7 +23,7 @@ using test::eventually;
 using test::kLong;
 using namespace std::chrono_literals;
 
-// The caller destroys the frame.
+// A coroutine whose frame is destroyed by the caller.
 class Frame {
  public:
   struct promise_type {
@@ -51,7 +52,7 @@ Frame take(DistributedMutex mutex, std::atomic<int>& resumed) {
   ++resumed;
 }
 
-// Occupies the callback thread until it is told to go on.
+// Blocks the callback thread until end() is called.
 struct Occupied {
   explicit Occupied(Client& client) {
     client.mutex("occupied").acquire_async({}, [this](const Result<Lock>&) {
@@ -89,7 +90,8 @@ TEST(CoroutineDestruction, OnAnotherThreadWhileItsGrantIsQueuedReleasesTheLock) 
   }
 }
 
-// A frame may be destroyed on the thread that resumes it: there the two cannot overlap.
+// A frame may be destroyed on the thread that resumes it, because destruction and resumption cannot
+// overlap there.
 TEST(CoroutineDestruction, OnTheCallbackThreadAtRandomMomentsLeaksNothing) {
   auto client = Client::connect("memory:destroy2");
   auto other = Client::connect("memory:destroy2");
@@ -99,7 +101,7 @@ TEST(CoroutineDestruction, OnTheCallbackThreadAtRandomMomentsLeaksNothing) {
     std::atomic<bool> destroyed{false};
     Frame frame = take(client.mutex("a"), resumed);
     client.mutex("destroyer").acquire_async({}, [&](const Result<Lock>&) {
-      frame.destroy();  // waiting, or at its end
+      frame.destroy();  // it waits, or has ended
       destroyed = true;
     });
     for (int spin = 0; spin < i % 50 * 20; ++spin)
@@ -111,7 +113,8 @@ TEST(CoroutineDestruction, OnTheCallbackThreadAtRandomMomentsLeaksNothing) {
   }
 }
 
-// Another thread cannot know whether an outcome is on its way. The log says so, once.
+// Another thread cannot know whether a result is already on its way to the coroutine. The client
+// logs a warning about this once.
 TEST(CoroutineDestruction, OnAnotherThreadWhileItWaitsIsLoggedOnce) {
   const test::LogCapture log;
   ClientOptions options;
@@ -169,7 +172,7 @@ TEST(CoroutineDestructionDeathTest, DuringItsResumptionEndsTheProgram) {
   EXPECT_DEATH(destroy_during_resumption(), "destroyed while another thread was resuming it");
 }
 
-// An awaitable that wraps ours and throws before it asks for the result.
+// An awaitable that wraps ours and throws before it takes the result.
 struct Impatient {
   AcquireAwaitable inner;
   bool await_ready() const noexcept { return inner.await_ready(); }
@@ -179,7 +182,7 @@ struct Impatient {
 
 Frame give_up(DistributedMutex mutex, std::atomic<int>& ended) {
   try {
-    Impatient impatient{mutex.co_acquire()};  // a name: g++ 12 destroys a braced temporary twice
+    Impatient impatient{mutex.co_acquire()};  // named: g++ 12 destroys a braced temporary twice
     const Lock lock = co_await impatient;
   } catch (const Error&) {
     ++ended;
@@ -193,7 +196,7 @@ TEST(CoroutineDestruction, OfAnAwaitableWhoseResultIsNotTakenReleasesTheLock) {
   const Frame frame = give_up(mutex, ended);
   ASSERT_TRUE(eventually("the end", [&] { return ended == 1; }));
   EXPECT_TRUE(mutex.acquire_for(kLong).valid());
-  client.close();  // the callback thread has left the frame, which is destroyed next
+  client.close();  // the callback thread has left the frame, so the frame may be destroyed
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 using test::eventually;
 using namespace std::chrono_literals;
 
-// Destroyed by its owner, also when it has ended.
+// A coroutine that is destroyed by its owner, even after it has ended.
 class Owned {
  public:
   struct promise_type {
@@ -44,7 +44,7 @@ class Owned {
   std::coroutine_handle<promise_type> handle_;
 };
 
-// Ends by itself, on whatever thread it runs then: nobody else touches its frame.
+// A coroutine that ends by itself on the thread where it runs. No other code touches its frame.
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
@@ -55,7 +55,7 @@ struct Detached {
   };
 };
 
-// Everything that resumes runs on the test's own thread, when it says so.
+// Runs resumptions on the test's own thread, when the test calls run_all().
 class ManualExecutor {
  public:
   std::function<void(std::function<void()>)> function() {
@@ -102,8 +102,8 @@ TEST(Coroutine, RunsToItsEnd) {
   EXPECT_TRUE(client.mutex("a").acquire_for(10s).valid()) << "its Lock went with its frame";
 }
 
-// The grant is on its way to the executor when the coroutine is destroyed: it must not be resumed,
-// and the lock must go back.
+// The coroutine is destroyed while its grant waits in the executor. It must not be resumed, and its
+// lock must be released.
 TEST(Coroutine, DestroyedBetweenGrantAndResumption) {
   ManualExecutor executor;
   ClientOptions options;
@@ -126,7 +126,7 @@ TEST(Coroutine, DestroyedAtRandomMomentsLeaksNothing) {
   auto client = Client::connect("memory:co3", options);
   auto other = Client::connect("memory:co3");
   for (int i = 0; i < test::scaled(500); ++i) {
-    // A grant may sit in the executor: it is given back when its task runs.
+    // A grant may still wait in the executor. Its lock is released when the task runs.
     std::optional<Lock> lock;
     ASSERT_TRUE(eventually("a free lock", [&] {
       executor.run_all();

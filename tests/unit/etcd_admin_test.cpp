@@ -1,4 +1,4 @@
-// What operators ask of the etcd store: inspect, list, evict.
+// The operations for operators on the etcd store: inspect, list, evict.
 #include "etcd/path.h"
 #include "fake_etcd_client.h"
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 class EtcdAdminTest : public ::testing::Test {
  protected:
-  // One call of each kind is lost.
+  // Loses the first answer of each kind of call.
   void lose_first_answers() {
     ann.wire.fate = [lost = std::set<Call>()](const FakeAsked& asked) mutable {
       return lost.insert(asked.call).second ? lost_answer() : FakeFate{};
@@ -79,7 +79,7 @@ TEST_F(EtcdAdminTest, ListBeginsAgainWhenItsRevisionIsCompacted) {
   EXPECT_EQ(ann.settled(listed)->value().size(), 5'002u);
 }
 
-// The second page is read at the revision of the first, and so is the third.
+// All further pages are read at the revision of the first page.
 TEST_F(EtcdAdminTest, ListReadsAllPagesAtOneRevision) {
   for (int n = 0; n < 15'010; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
   const auto revision = etcd.revision();
@@ -99,7 +99,7 @@ TEST_F(EtcdAdminTest, ListReadsAllPagesAtOneRevision) {
   EXPECT_EQ(revisions, (std::vector<std::int64_t>{0, revision + 2, revision + 2, revision + 2}));
 }
 
-// As long as the caller waits, not longer.
+// The list is retried as long as its caller waits, and not longer.
 TEST_F(EtcdAdminTest, ListWhoseRevisionIsCompactedAgainAndAgainEnds) {
   for (int n = 0; n < 5'001; ++n) etcd.put("/app/lock" + std::to_string(n) + "/1");
   ann.wire.fate = [&](const FakeAsked& asked) {
@@ -118,11 +118,12 @@ TEST_F(EtcdAdminTest, ListWhoseRevisionIsCompactedAgainAndAgainEnds) {
   EXPECT_LT(ann.wire.count(Call::range), 2'000u);
 }
 
-// A key named like the prefix of a lock is no entry, and neither are the keys of locks below.
+// A key whose name equals the prefix of a lock is not an entry. The keys of locks below this lock
+// are not its entries either.
 TEST_F(EtcdAdminTest, EvictOfAnIdThatCannotBeAnEntryRemovesNothing) {
   const auto prefix = etcd.put("/app/job/");
   const auto below = etcd.put("/app/job/below/1-1");
-  etcd.put("/app/job/~token_base");  // the record of a root below ours
+  etcd.put("/app/job/~token_base");  // the token base of the root /app/job
   for (const std::string& id :
        {std::string(), std::string("/"), std::string("below/1-1"), std::string("~token_base"),
         "below/1-1@" + std::to_string(below), "/@" + std::to_string(prefix),
@@ -169,7 +170,8 @@ TEST_F(EtcdAdminTest, LostAnswersAreAskedForAgain) {
   EXPECT_TRUE(ann.settled(ann.list())->ok());
 }
 
-// By then the caller has left: what nobody waits for is not asked for ever, nor done late.
+// Requests without an answer end when their caller has left. They are not retried any longer, and
+// an eviction is not sent late.
 TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
   etcd.put("/app/job/one");
   ann.wire.fate = [](const FakeAsked& asked) {
@@ -192,7 +194,8 @@ TEST_F(EtcdAdminTest, QuestionsThatNobodyAnswersEnd) {
   EXPECT_EQ(ann.keys().size(), 1u);
 }
 
-// The caller was told that nothing happened, and acts on that: the entry must stay.
+// The caller has received an error, which means that nothing was removed. It acts on that, so the
+// entry must stay.
 TEST_F(EtcdAdminTest, EvictionIsNotSentAfterItsCallerWasTold) {
   etcd.put("/app/job/one");
   ann.wire.fate = [](const FakeAsked& asked) {
@@ -208,8 +211,8 @@ TEST_F(EtcdAdminTest, EvictionIsNotSentAfterItsCallerWasTold) {
   EXPECT_EQ(ann.keys().size(), 0u);
 }
 
-// Also verify(), which a holder asks. In a long outage every question that was ever asked would be
-// retried.
+// Reads, including verify(), end with their callers. Otherwise a client would retry all reads that
+// were started during a long outage.
 TEST_F(EtcdAdminTest, ReadingsEndWithTheirCallers) {
   ann.settled(ann.join(1));
   ann.wire.fate = [](const FakeAsked& asked) {

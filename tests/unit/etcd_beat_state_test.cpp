@@ -14,7 +14,7 @@ namespace {
 constexpr int kBeatStates = static_cast<int>(BeatState::closed) + 1;
 constexpr int kBeatEvents = static_cast<int>(BeatEvent::close) + 1;
 
-// What is not in the table cannot happen.
+// A pair that is not in the table is not a legal transition.
 const std::map<std::pair<BeatState, BeatEvent>, BeatState>& beat_table() {
   using S = BeatState;
   using E = BeatEvent;

@@ -1,4 +1,4 @@
-// The order of what one client asks of one lock.
+// LockSequencer: the order of the joins, peeks and removals of one client on one lock.
 #include "etcd/lock_sequencer.h"
 #include "manual_loop.h"
 
@@ -110,7 +110,7 @@ TEST_F(EtcdDoorsTest, PeeksAloneLeaveNothingBehind) {
 TEST_F(EtcdDoorsTest, WhoWaitsForAnUnreachableStoreIsTurnedAway) {
   join("1");
   join("2");
-  peek("peek");  // sent at once: nothing is removed
+  peek("peek");  // waits behind join 2
   Removal removal = doors->removing("a/");
   peek("later");
   joined(false);
@@ -172,7 +172,8 @@ TEST_F(EtcdDoorsTest, ATurnEndsOnce) {
   EXPECT_EQ(heard, (Heard{"1", "2"}));
 }
 
-// As when the store has changed: Link drops the answer, and the session ends in the same step.
+// This happens when the store has changed: Link drops the answer, and the session ends in the same
+// step.
 TEST_F(EtcdDoorsTest, ADroppedTurnEndsAfterTheStep) {
   join("1");
   join("2");

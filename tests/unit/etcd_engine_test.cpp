@@ -1,4 +1,4 @@
-// The engine over the etcd session, one thing at a time.
+// The engine on top of the etcd session, one case per test.
 #include "fake_etcd_process.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_F(EtcdEngineTest, ReleaseHandsOverWithinThreeHops) {
   pass(300ms);
   EXPECT_EQ(bob.tries.size(), 1u);
   ann.release(held);
-  loop.advance(5ms);  // the removal there, the event, the look there and back, each 1 ms
+  loop.advance(5ms);  // 1 ms each: the removal, the event, the look and its answer
   bob.sort_out();
   EXPECT_EQ(bob.mine.size(), 1u);
 }
@@ -61,7 +61,7 @@ TEST_F(EtcdEngineTest, RevokedLeaseEndsTheSessionAndWaitersJoinAgain) {
   bob.acquire("a", std::nullopt);
   pass(300ms);
   const auto lease = etcd.find(etcd.keys("/app/a/").at(1))->lease();
-  loop.step([&] { etcd.revoke(lease); });  // bob's
+  loop.step([&] { etcd.revoke(lease); });  // bob's lease
   pass(1s);
   EXPECT_TRUE(held->valid());
   EXPECT_EQ(bob.tries.size(), 1u) << "still waiting";
@@ -148,7 +148,7 @@ TEST_F(EtcdEngineTest, RestoredStoreLosesTheHoldsAndBeginsAnew) {
   pass(5s);
   EXPECT_FALSE(held->valid());
   EXPECT_EQ(held->lost_reason(), Errc::store_changed);
-  judge.tokens.clear();  // tokens begin anew with the store, and the contract says so
+  judge.tokens.clear();  // tokens start again with a restored store, as the contract says
   hold(ann);
 }
 

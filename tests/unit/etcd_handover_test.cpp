@@ -1,4 +1,4 @@
-// From one holder to the next: what is watched, and what is asked then.
+// The hand-over from one holder to the next: what is watched, and which requests follow.
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST_F(EtcdHandoverTest, FallsBackToTheClusterWhenTheMemberIsGone) {
   EXPECT_NE(bob.wire.log().back().endpoint, 0u);
 }
 
-// One slow reading says little about a member that answers everything else.
+// One slow read is no reason to leave a member that answers everything else.
 TEST_F(EtcdHandoverTest, ReadingThatTimesOutFallsBackToTheClusterAndKeepsTheMember) {
   ann.settled(ann.withdraw(1));
   bob.pass();
@@ -126,8 +126,8 @@ TEST_F(EtcdHandoverTest, PredecessorThatOnlyWaitedIsNotTheHolder) {
   EXPECT_EQ(look->value().view.tickets[0].rank, 2u);
 }
 
-// A look that began before the news came, and read after it, shows more than the news: whom it
-// shows ahead must be watched from there. A look at the news would go back behind it.
+// A look starts before an event comes and reads the store after it, so its result is newer than the
+// event. The next look must not read at the revision of the event, which is older.
 TEST_F(EtcdHandoverTest, NewsThatIsOlderThanALookIsNotUsedAfterIt) {
   FakeEtcdClient eve(etcd);
   const auto third = eve.settled(eve.join(1));
@@ -135,8 +135,8 @@ TEST_F(EtcdHandoverTest, NewsThatIsOlderThanALookIsNotUsedAfterIt) {
   eve.pass();
   eve.wire.fate = [](const FakeAsked&) { return FakeFate{.there = 20ms}; };
   const auto under_way = eve.look(1);
-  bob.settled(bob.withdraw(1));  // the news
-  ann.settled(ann.withdraw(1));  // and one more, which the look shows
+  bob.settled(bob.withdraw(1));  // this removal is the event
+  ann.settled(ann.withdraw(1));  // the look also shows this removal
   eve.settled(under_way);
   EXPECT_TRUE(holder(under_way, 1));
   const auto next = eve.settled(eve.look(1));
@@ -154,8 +154,8 @@ TEST_F(EtcdHandoverTest, OwnKeyThatIsGoneIsAskedOfTheCluster) {
   EXPECT_FALSE(last_range().serializable());
 }
 
-// What was read before our key was removed says that we are first; the watch has told otherwise
-// since. Others may hold the lock by then.
+// A read from before the removal of our key shows that we are first. The watch has reported the
+// removal since then, so the read does not count: another client may hold the lock.
 TEST_F(EtcdHandoverTest, ReadingFromBeforeOurOwnRemovalIsNotBelieved) {
   for (const bool pinned : {true, false}) {
     SCOPED_TRACE(pinned ? "one member alone" : "the cluster");
@@ -171,7 +171,7 @@ TEST_F(EtcdHandoverTest, ReadingFromBeforeOurOwnRemovalIsNotBelieved) {
     second.pass();
     ASSERT_EQ(*news, 1);
     if (!pinned) second.settled(second.look(1));
-    // Its answer was true when it was made.
+    // The answer is correct when the server makes it.
     second.wire.fate = [](const FakeAsked& asked) {
       return asked.call == Call::range ? FakeFate{.back = 100ms} : FakeFate{.back = 150ms};
     };
@@ -186,7 +186,7 @@ TEST_F(EtcdHandoverTest, ReadingFromBeforeOurOwnRemovalIsNotBelieved) {
   }
 }
 
-// A thousand keys of one lease are one question.
+// All keys of one lease share one request for the state of the lease.
 TEST_F(EtcdHandoverTest, LeaseThatIsRevokedIsAskedForOnce) {
   for (const std::uint64_t n : {2U, 3U, 4U}) {
     const auto place = bob.settled(bob.join(n, "lock" + std::to_string(n)));
@@ -201,7 +201,7 @@ TEST_F(EtcdHandoverTest, LeaseThatIsRevokedIsAskedForOnce) {
   EXPECT_EQ(bob.ended[0].first, Errc::session_expired);
 }
 
-// A holder must not go on believing while nobody says what has become of the lease.
+// A holder must not rely on its lock while no server answers whether the lease still exists.
 TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughNobodyAnswers) {
   const auto own = bob.watch(standing->value().view.tickets.at(1));
   bob.pass(200ms);
@@ -216,7 +216,7 @@ TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughNobodyAnswers) {
   EXPECT_EQ(*own, 1) << "and once";
 }
 
-// Nor while it must prove first who it is, and nobody listens.
+// The same while the client must authenticate first and no server answers.
 TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughItsTokenHasRunOut) {
   FakeEtcd store{loop, 3};
   store.require_users();
@@ -238,7 +238,7 @@ TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughItsTokenHasRunOut) {
 }
 
 TEST_F(EtcdHandoverTest, MemberThatLagsGrantsLateButNeverWrongly) {
-  // ann's entry goes, and bob's, too; the member that bob follows knows of neither.
+  // ann's entry is removed. The member that bob follows does not know it yet.
   etcd.lag(0);
   ann.wire.take_down(0);
   ann.settled(ann.withdraw(1));

@@ -1,4 +1,4 @@
-// Keepalives at servers that check the token of the stream with every message.
+// Keepalives with servers that check the token of the stream for every message.
 #include "fake_etcd_leases.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class EtcdKeepaliveAuthTest : public EtcdLeasesFixture {
     link = std::make_unique<Link>(std::move(parts), link_listener);
     leases = std::make_unique<Leases>(loop, *link, kTtl, listener);
   }
-  // Until the deadline has moved, and lies at least this far ahead.
+  // Waits until the deadline has moved and is at least `ahead` away. False: this took too long.
   bool renewed_within(Nanos limit, Nanos ahead) {
     const Time until = loop.now() + limit;
     const Time before = leases->deadline();
@@ -56,7 +56,7 @@ TEST_F(EtcdKeepaliveAuthTest, StreamIsOpenedWithTheToken) {
   EXPECT_GT(leases->deadline(), loop.now() + 11s);
 }
 
-// The token was forgotten before there was a stream: one more is asked for first.
+// The token is forgotten before there is a stream. The client first requests a new token.
 TEST_F(EtcdKeepaliveAuthTest, StreamIsNotOpenedWithoutAToken) {
   key();
   etcd.expire_tokens();
@@ -91,7 +91,7 @@ TEST_F(EtcdKeepaliveAuthTest, RefusedKeepaliveIsSentAgainWithANewToken) {
   EXPECT_TRUE(lost.empty());
 }
 
-// As with JSON web tokens of a few seconds, on a client that asks nothing else.
+// Tokens expire every few seconds, as JSON web tokens can, and the client sends only keepalives.
 TEST_F(EtcdKeepaliveAuthTest, LeaseOutlivesManyTokens) {
   const auto id = key();
   int beats = 0;
@@ -105,7 +105,8 @@ TEST_F(EtcdKeepaliveAuthTest, LeaseOutlivesManyTokens) {
   EXPECT_LE(etcd.authentications, beats / 2 + 2);
 }
 
-// Other calls have a newer token: the stream need not be refused first.
+// Another call has already received a newer token. The next keepalive uses it, so that no stream is
+// refused.
 TEST_F(EtcdKeepaliveAuthTest, BeatTakesTheNewerTokenOfOtherCalls) {
   key();
   to_next_beat();
@@ -147,10 +148,10 @@ TEST_F(EtcdKeepaliveAuthTest, UsersMayBeTurnedOnLater) {
   link.reset();
 }
 
-// ---- nothing that goes wrong with a token keeps the beats waiting
+// ---- problems with a token do not delay keepalives
 
-// Older servers renew leases for anyone. There the lease must not suffer from a token that does not
-// come.
+// Older servers do not check the tokens of keepalives. With them a missing token must not stop the
+// renewals.
 TEST_F(EtcdKeepaliveAuthTest, AuthenticationWithoutAnAnswerDoesNotHoldUpBeats) {
   etcd.checks_keepalives = false;
   key();
@@ -180,7 +181,8 @@ TEST_F(EtcdKeepaliveAuthTest, TokenThatComesLateIsUsedAtOnce) {
   EXPECT_TRUE(renewed_within(980ms, 11s));
 }
 
-// The endpoint falls silent when a new token is needed: both are asked for elsewhere, and in time.
+// The endpoint falls silent while a new token is needed. The client sends the authentication and
+// the keepalive to another endpoint before the lease expires.
 TEST_F(EtcdKeepaliveAuthTest, AuthenticationMovesWithTheEndpoint) {
   const auto id = key();
   to_next_beat();
@@ -194,7 +196,7 @@ TEST_F(EtcdKeepaliveAuthTest, AuthenticationMovesWithTheEndpoint) {
   EXPECT_TRUE(etcd.alive(id));
 }
 
-// As above, and calls are so slow that one try may take longer than the lease lives.
+// As above, but after many timeouts: one authentication may now take longer than the lease lives.
 TEST_F(EtcdKeepaliveAuthTest, AuthenticationThatHangsIsAskedForElsewhereInTime) {
   const auto id = key();
   to_next_beat();
@@ -231,11 +233,11 @@ TEST_F(EtcdKeepaliveAuthTest, PasswordThatIsNoLongerGoodIsTriedWithPauses) {
   EXPECT_GT(wire.count(Call::authenticate), 2u);
   EXPECT_LT(wire.count(Call::authenticate), 40u);
   EXPECT_LT(etcd.refused_keepalives, 40);
-  wire.fate = nullptr;  // set back in time
+  wire.fate = nullptr;  // the password is valid again in time
   EXPECT_TRUE(renewed_within(2s, 10s));
 }
 
-// The token is good, but the servers refuse all the same.
+// The token is valid, but the servers still refuse the keepalives.
 TEST_F(EtcdKeepaliveAuthTest, RefusalThatStaysDoesNotAuthenticateAgainAndAgain) {
   key();
   to_next_beat();
@@ -251,7 +253,7 @@ TEST_F(EtcdKeepaliveAuthTest, RefusalThatStaysDoesNotAuthenticateAgainAndAgain) 
   EXPECT_LE(wire.count(Call::authenticate), 1u);
 }
 
-// A token is asked for, and does not come.
+// The client has requested a token, and the answer is under way for a long time.
 class EtcdKeepaliveTokenMissingTest : public EtcdKeepaliveAuthTest {
  protected:
   EtcdKeepaliveTokenMissingTest() {

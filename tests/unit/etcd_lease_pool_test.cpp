@@ -1,4 +1,4 @@
-// Several leases of one session: when there is another, when one goes, and the end of all.
+// Several leases of one session: when a lease is added, when one is revoked, and the end of all.
 #include "fake_etcd_leases.h"
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ TEST_F(EtcdLeasePoolTest, DeadlineIsTheEarliestOfAll) {
   EXPECT_EQ(leases->deadline(), due(first)) << "only the second was renewed";
 }
 
-// Its deadline would become that of the whole session within the same step, and lost_token() is
-// watched for with a pause of half a second.
+// The deadline of a lease counts for the session from its first key on. LossThread checks deadlines
+// only every 500 ms, so it would report a loss late if the deadline were suddenly near.
 TEST_F(EtcdLeasePoolTest, LeaseThatWasNotRenewedForLongDoesNotGetItsFirstKey) {
   const auto first = key();
   for (int n = 1; n < 1'000; ++n) key();
@@ -59,7 +59,7 @@ TEST_F(EtcdLeasePoolTest, LeaseThatWasNotRenewedForLongDoesNotGetItsFirstKey) {
   EXPECT_GE(leases->deadline(), before);
 }
 
-// Its time counts from when it was asked for: it must not end what others hold.
+// The time of a lease counts from its request. A slow grant must not end the holds of other leases.
 class EtcdSlowGrantTest : public EtcdLeasesFixture {
  protected:
   EtcdSlowGrantTest() {
@@ -90,7 +90,7 @@ TEST_F(EtcdSlowGrantTest, LeaseIsRenewedBeforeAnybodyGetsIt) {
   EXPECT_EQ(leases->all().size(), 2u);
 }
 
-// The others have their turn when they would have had it.
+// The renewals of the other leases stay on schedule.
 TEST_F(EtcdSlowGrantTest, RenewalOfOneAloneDoesNotPutOffThoseOfTheOthers) {
   const auto first = leases->all()[0];
   std::vector<Time> sent;
@@ -132,7 +132,7 @@ TEST_F(EtcdLeasePoolTest, IdleExtraLeasesAreRevoked) {
   EXPECT_TRUE(lost.empty());
 }
 
-// The keepalive of a lease that is being revoked is answered with "gone", or not at all.
+// The keepalive of a lease that is being revoked is answered with "gone" or not at all.
 TEST_F(EtcdLeasePoolTest, RevokingAnExtraLeaseIsNoSilence) {
   for (int n = 0; n < 1'000; ++n) key();
   const auto slow = [](Nanos there, Nanos back) { return FakeFate{.there = there, .back = back}; };
@@ -218,7 +218,8 @@ TEST_F(EtcdLeasePoolTest, RevocationIsTriedAgain) {
   EXPECT_FALSE(etcd.alive(old));
 }
 
-// All are revoked, and the next grant fails: there is nothing to keep alive, and nobody is silent.
+// All leases are revoked, and the next grant fails. The session has no lease to keep alive, so no
+// endpoint counts as silent.
 TEST_F(EtcdLeasePoolTest, WithoutLeasesNobodyIsTakenForSilent) {
   const auto old = key();
   wire.fate = [](const FakeAsked& asked) {

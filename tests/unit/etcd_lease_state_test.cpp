@@ -14,7 +14,7 @@ namespace {
 constexpr int kLeaseStates = static_cast<int>(LeaseState::gone) + 1;
 constexpr int kLeaseEvents = static_cast<int>(LeaseEvent::ended) + 1;
 
-// What is not in the table cannot happen.
+// A pair that is not in the table is not a legal transition.
 const std::map<std::pair<LeaseState, LeaseEvent>, LeaseState>& lease_table() {
   using S = LeaseState;
   using E = LeaseEvent;

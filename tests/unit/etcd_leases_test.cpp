@@ -98,7 +98,7 @@ TEST_F(EtcdLeasesTest, LateAnswersOfTheOldStreamDoNotCount) {
   const Time granted = loop.now();
   room();
   loop.advance(granted + 4s - loop.now());
-  wire.silence(0);  // the answer is held up
+  wire.silence(0);  // the answer is delayed
   wire.silence(1);
   loop.advance(4s);
   const Time before = leases->deadline();

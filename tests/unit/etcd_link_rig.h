@@ -1,4 +1,4 @@
-// A link to the fake cluster, and what it says.
+// A link to the fake cluster, which records the reports of the link.
 #pragma once
 
 #include "fake_etcd_client.h"

@@ -1,4 +1,4 @@
-// How a session asks the cluster.
+// How the link of a session sends requests to the cluster.
 #include "etcd_link_rig.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,8 @@ TEST_F(EtcdLinkTest, MovesOnceForManyThatWereNotAnswered) {
   EXPECT_EQ(left.size(), 1u);
 }
 
-// Many that fail together are one bad endpoint, not many: the next one is not given more time.
+// Many requests that fail together count as one bad endpoint. The timeout at the next endpoint does
+// not grow.
 TEST_F(EtcdLinkTest, PatienceGrowsWithEndpointsNotWithRequests) {
   make();
   wire.silence(0);
@@ -115,7 +116,8 @@ TEST_F(EtcdLinkTest, LateAnswersOfADeadLinkAreNotHeard) {
   EXPECT_TRUE(heard->statuses.empty());
 }
 
-// Whoever waits for it asks the next session: it must not be kept until the question ends.
+// The waiter repeats its request in the next session. A dead link must not keep the callback until
+// the old request ends.
 TEST_F(EtcdLinkTest, QuestionsOfADeadLinkKeepNobody) {
   make();
   wire.silence(0);
@@ -139,7 +141,7 @@ TEST_F(EtcdLinkTest, SilentStreamRenewsTheConnectionAndMovesOn) {
   EXPECT_EQ(link_->trouble(), "node0: no answer");
 }
 
-// ---- room
+// ---- the limit of requests under way
 
 TEST_F(EtcdLinkTest, AtMost256AreUnderWay) {
   make();
@@ -160,7 +162,7 @@ TEST_F(EtcdLinkTest, UrgentOnesDoNotWaitForRoom) {
   EXPECT_EQ(wire.most_under_way(), 257u);
 }
 
-// ---- the same store?
+// ---- is it still the same store?
 
 TEST_F(EtcdLinkTest, ForeignClusterIsAnotherStore) {
   make();
@@ -190,7 +192,7 @@ TEST_F(EtcdLinkTest, ForeignEndpointIsAvoidedAfterwards) {
   EXPECT_EQ(back_home->endpoint, 0u);
 }
 
-// One of them may be gone for good, and never agree.
+// A majority is enough: one endpoint may be gone for good and never agree.
 TEST_F(EtcdLinkTest, ClusterThatWasBuiltAnewIsAcceptedOnceMostEndpointsAreOfIt) {
   for (const std::size_t i : {0u, 1u}) etcd.member(i).cluster = 8;
   wire.take_down(2);
@@ -273,7 +275,7 @@ TEST_F(EtcdLinkTest, AnswerThatIsOlderThanALaterOneIsFine) {
   EXPECT_TRUE(changed.empty());
 }
 
-// ---- who we are
+// ---- authentication
 
 TEST_F(EtcdLinkTest, ManyThatNeedATokenAuthenticateOnce) {
   etcd.require_users();
@@ -346,7 +348,7 @@ TEST_F(EtcdLinkTest, WrongPasswordIsFinal) {
   EXPECT_EQ(heard->statuses, std::vector{Status::refused});
 }
 
-// What waits for a token was not sent, and cannot have happened.
+// A transaction that waits for a token was not sent, so it cannot have been executed.
 TEST_F(EtcdLinkTest, TransactionIsNotInDoubtWhenTheTokenIsLate) {
   etcd.require_users();
   make("ann");
