@@ -18,7 +18,7 @@ using E = TicketEvent;
 constexpr int kTicketStates = static_cast<int>(S::gone) + 1;
 constexpr int kTicketEvents = static_cast<int>(E::removed) + 1;
 
-// What is not in the table cannot happen.
+// A pair that is not in the table is not a legal transition.
 const std::map<std::pair<S, E>, S>& ticket_table() {
   static const std::map<std::pair<S, E>, S> rows{
       {{S::queued, E::sent}, S::joining},
@@ -71,7 +71,7 @@ const std::map<std::pair<S, E>, S>& ticket_table() {
   return rows;
 }
 
-// What a state says, written down a second time.
+// The meaning of each state, written a second time, independently of the code.
 struct Meaning {
   bool withdrawn;
   bool present;
@@ -135,7 +135,7 @@ TEST(EtcdOwnTicket, NoEventTakesAWithdrawalBack) {
   }
 }
 
-// Once an answer was lost, its transaction can take effect at any time until the lease is revoked.
+// After an answer was lost, its transaction can take effect at any time until the lease is revoked.
 TEST(EtcdOwnTicket, ALateTransactionStaysPossible) {
   for (const auto& [pair, to] : ticket_table()) {
     if (late_possible(pair.first)) {

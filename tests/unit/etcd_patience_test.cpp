@@ -1,4 +1,5 @@
-// A wall clock that is set back stops gRPC's timers: its calls do not end. Ours do.
+// Setting the wall clock back stops the timers of gRPC, so its calls do not time out. The link then
+// ends the calls itself.
 #include "etcd_link_rig.h"
 
 namespace baton::etcd {

@@ -1,4 +1,4 @@
-// What a reading of a lock's keys proves.
+// What a read of the keys of a lock proves.
 #include "etcd/queue.h"
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST_F(EtcdQueueTest, MineCreatedAnewIsNotThisTicket) {
   EXPECT_TRUE(mine().standing.view.tickets.empty()) << "nor is an older one of that name";
 }
 
-// ---- cut off
+// ---- reads that are cut off
 
 TEST_F(EtcdQueueTest, CutOffWithAPredecessorIsEnough) {
   add("mine", 50);
@@ -132,7 +132,7 @@ TEST_F(EtcdQueueTest, CutOffWithAPredecessorIsEnough) {
 TEST_F(EtcdQueueTest, CutOffNeverMeansOnlyOneAhead) {
   add("mine", 50);
   add("ahead", 40);
-  reading.set_more(true);  // and a count that does not fit
+  reading.set_more(true);  // the count is too small
   EXPECT_GE(mine().standing.view.omitted_ahead, 1u);
 }
 

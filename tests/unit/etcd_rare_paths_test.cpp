@@ -1,4 +1,4 @@
-// Answers that come when they are not expected any more, and leases that have no keys.
+// Answers that arrive when nothing waits for them any more, and leases without keys.
 #include "fake_etcd_leases.h"
 #include "fake_etcd_watches.h"
 
@@ -35,8 +35,8 @@ class EtcdLateKeepaliveTest : public ::testing::Test {
   Time sent{};
 };
 
-// The process was paused between the question and the answer, which it reads first. The lease lives
-// on at the store, but other threads may have seen that the hold is lost.
+// The process is paused between a keepalive and its answer, and then reads the answer first. The
+// store still has the lease, but other threads may have seen that the hold is lost.
 TEST_F(EtcdLateKeepaliveTest, ItDoesNotReviveTheHoldsThatWereLostMeanwhile) {
   loop.jump(old - loop.now() + 1ms);
   ASSERT_LT(loop.now(), lease_deadline(sent, 6s));
@@ -103,8 +103,8 @@ TEST_F(EtcdKeepaliveAnswersTest, LeasesWithoutKeysCountWhereThereAreNoOthers) {
 
 class EtcdWatchLifeTest : public EtcdWatchesFixture {};
 
-// A busy member answers one create after 1.9 s and the next after 3 s. The first watch is not
-// wanted any more by then, but its answer shows that the member is at work.
+// A busy member answers the first create after 1.9 s and the second one after 3 s. The first watch
+// is cancelled before its answer, but the answer proves that the member works.
 TEST_F(EtcdWatchLifeTest, AnswerToACancelledWatchIsASignOfLife) {
   const auto one = etcd.put("one");
   const auto two = etcd.put("two");

@@ -1,4 +1,4 @@
-// Tickets of the etcd store, through the seam.
+// Tickets of the etcd store, through the Session interface.
 #include "fake_etcd_client.h"
 #include "seam_cases.h"
 
@@ -146,7 +146,7 @@ TEST_F(EtcdSessionTest, JoinThatIsRefusedForAMomentIsNotInDoubt) {
   EXPECT_EQ(etcd.leases().size(), 1u) << "the lease is still good";
 }
 
-// ---- the session's end
+// ---- the end of the session
 
 TEST_F(EtcdSessionTest, LeaseThatIsGoneEndsTheSession) {
   etcd.revoke(etcd.leases().at(0));
@@ -195,7 +195,7 @@ TEST_F(EtcdSessionTest, LeaseThatRanOutHereButNotThereBeginsAnew) {
   const auto old = ann.session().lease();
   ann.settled(ann.join(1));
   const auto id = etcd.leases().at(0);
-  // Renewed there, but nobody hears of it.
+  // The store renews the lease, but the client does not learn it.
   ann.wire.silence(0);
   for (int n = 0; n < 8; ++n) {
     ann.pass(1s);
@@ -217,7 +217,7 @@ TEST_F(EtcdSessionTest, LeaseThatRanOutHereButNotThereBeginsAnew) {
 TEST_F(EtcdSessionTest, ContactThatIsBackIsTold) {
   ann.wire.silence(0);
   ann.settled(ann.peek());
-  ann.settled(ann.peek());  // one silence is no outage
+  ann.settled(ann.peek());  // a single silence is not an outage
   EXPECT_EQ(ann.session().info().state, SessionState::suspect);
   ann.wire.silence(0, false);
   ann.settled(ann.peek());
@@ -304,7 +304,7 @@ TEST_F(EtcdSessionTest, DestroyedAtAnyMomentWithEverythingUnderWay) {
   }
 }
 
-// ---- as at the other cluster
+// ---- the cases that the sessions of all clusters share
 
 struct EtcdStore {
   using Client = FakeEtcdClient;

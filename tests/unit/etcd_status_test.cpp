@@ -1,4 +1,4 @@
-// What answers of etcd mean.
+// How error codes and messages of etcd map to Status.
 #include "etcd/status.h"
 
 #include <gtest/gtest.h>

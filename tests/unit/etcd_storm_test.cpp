@@ -1,6 +1,6 @@
-// The engine and the etcd session together, through storms: requests are lost or land late, streams
-// break, members fall silent, lag or lose their leader, operators interfere, at random but
-// repeatably: a seed decides everything but the jitter of reconnects.
+// The engine with the etcd session under random faults: requests are lost or executed late, streams
+// break, members fall silent, lag or lose their leader, and operators interfere. The seed
+// determines everything except the jitter of reconnects.
 #include "fake_etcd_process.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Storm {
     }
   }
 
-  // The wind drops: whoever waits gets his turn, and nothing is left over.
+  // Ends all faults. Every waiter must get the lock, and nothing may stay behind in the store.
   void calm() {
     for (auto& process : processes_) process->wire.heal();
     heal_members();
@@ -49,7 +49,7 @@ class Storm {
       }
     }
     EXPECT_FALSE(busy) << "somebody waits for ever";
-    loop_.advance(15s);  // what lands late has landed, and is swept
+    loop_.advance(15s);  // late requests have arrived, and their keys were swept
     EXPECT_EQ(etcd_.keys(), Texts{}) << "an entry stays";
     EXPECT_EQ(etcd_.leases().size(), processes_.size()) << "a lease stays";
     EXPECT_EQ(etcd_.watchers(), 0u) << "a watch stays";

@@ -1,4 +1,4 @@
-// Watches when their streams break, are refused, or fall silent.
+// Watches whose streams break, are refused, or fall silent.
 #include "fake_etcd_watches.h"
 
 #include <gtest/gtest.h>
@@ -72,8 +72,8 @@ TEST_F(EtcdStreamsTest, CompactedIsNeverADeletion) {
   EXPECT_FALSE(heard->news[0].pinned);
 }
 
-// The stream breaks while the look is under way; the look is answered after the next stream has
-// begun at a later present. What happened in between belongs to neither.
+// The stream breaks while the look is under way. The answer of the look comes after the next stream
+// has started at a later revision. Neither of them covers the changes in between.
 TEST_F(EtcdStreamsTest, LookOfAnEarlierStreamProvesNothingForTheNext) {
   const auto created = etcd.put("k");
   etcd.put("other");
@@ -109,7 +109,7 @@ TEST_F(EtcdStreamsTest, LookOfAnEarlierStreamMayComeBeforeTheNextHasBegun) {
   EXPECT_GT(created, 0);
 }
 
-// All that has happened since would be read by the member, while its writers wait.
+// Otherwise the member would read all changes since then, and its writers would wait meanwhile.
 TEST_F(EtcdStreamsTest, WatchThatIsFarBehindBeginsAtThePresentAndLooks) {
   for (const int others : {900, 1'100}) {
     SCOPED_TRACE(others);
@@ -117,7 +117,8 @@ TEST_F(EtcdStreamsTest, WatchThatIsFarBehindBeginsAtThePresentAndLooks) {
     const auto goes = watch_new("goes" + std::to_string(others));
     pass();
     for (int n = 0; n < others; ++n) etcd.put("x");
-    const auto last = watch_new("new" + std::to_string(others));  // now that much is known
+    // from now on the client knows the current revision
+    const auto last = watch_new("new" + std::to_string(others));
     pass();
     wire.take_stream_log();
     wire.break_streams(StreamKind::watch);
@@ -141,7 +142,7 @@ TEST_F(EtcdStreamsTest, WatchThatIsFarBehindBeginsAtThePresentAndLooks) {
   }
 }
 
-// Others that are not wanted any more give it no more time.
+// The end of other watches does not give a silent stream more time.
 TEST_F(EtcdStreamsTest, GivingUpWatchesDoesNotPutOffThatTheStreamIsSilent) {
   wire.swallow = [](std::size_t endpoint, StreamKind, const Message&) { return endpoint == 0; };
   const auto heard = watch_new("k");
@@ -170,7 +171,7 @@ TEST_F(EtcdStreamsTest, MissingAnswerToACreateMovesToAnotherEndpoint) {
   EXPECT_TRUE(heard->gone());
 }
 
-// There is one endpoint only, and the connection to it is dead, though a new one is not.
+// There is only one endpoint. The connection to it is dead, but a new connection works.
 TEST_F(EtcdStreamsTest, SilentConnectionToTheOnlyEndpointIsLeft) {
   FakeEtcd alone{loop};
   FakeEtcdWire only{alone};

@@ -17,7 +17,7 @@ using E = WatchStep;
 constexpr int kWatchStates = static_cast<int>(S::over) + 1;
 constexpr int kWatchSteps = static_cast<int>(E::finished) + 1;
 
-// What is not in the table cannot happen.
+// A pair that is not in the table is not a legal transition.
 const std::map<std::pair<S, E>, S>& watch_table() {
   static const std::map<std::pair<S, E>, S> rows{
       {{S::delayed, E::begin}, S::starting},

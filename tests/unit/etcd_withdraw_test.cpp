@@ -1,4 +1,4 @@
-// Leaving the queue of the etcd store: at every stage of a join, and afterwards.
+// Withdrawing from a queue of the etcd store at every stage of a join, and afterwards.
 #include "fake_etcd_client.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ bool is_removal(const FakeAsked& asked) { return asked.call == Call::txn && !is_
 
 class EtcdWithdrawTest : public ::testing::Test {
  protected:
-  // What happens to the next join alone.
+  // Decides what happens to the next join only.
   void next_join(const FakeFate& fate) {
     ann.wire.fate = [fate, done = false](const FakeAsked& asked) mutable {
       return is_join(asked) && !std::exchange(done, true) ? fate : FakeFate{};
@@ -83,7 +83,7 @@ TEST_F(EtcdWithdrawTest, RefusedRemovalSaysSoAndCanBeRepeated) {
   EXPECT_TRUE(ann.settled(ann.withdraw(1))->value().found);
 }
 
-// ---- while the join is on its way
+// ---- while the join is under way
 
 TEST_F(EtcdWithdrawTest, JoinThatWaitsForItsTurnIsNeverSent) {
   ann.join(1);
@@ -131,7 +131,7 @@ TEST_F(EtcdWithdrawTest, JoinInFlightThatIsRefusedIsGone) {
 TEST_F(EtcdWithdrawTest, JoinInFlightThatIsLostIsRemoved) {
   for (const bool landed : {false, true}) {
     const std::uint64_t nonce = landed ? 2 : 1;
-    ann.pass(100ms);  // the lease of an abandoned one is retired, and another granted
+    ann.pass(100ms);  // the lease of an abandoned join is retired, and a new one is granted
     next_join(landed ? lost_answer() : lost_request());
     ann.join(nonce);
     const auto gone = ann.withdraw(nonce);
@@ -153,7 +153,7 @@ TEST_F(EtcdWithdrawTest, JoinInDoubtIsRemoved) {
   }
 }
 
-// ---- what lands late
+// ---- joins that the server executes late
 
 TEST_F(EtcdWithdrawTest, AbandonedTransactionCannotLandOnceItsLeaseIsRevoked) {
   const auto lease = etcd.leases().at(0);
@@ -221,7 +221,7 @@ TEST_F(EtcdWithdrawTest, WhatLandsUnseenIsSwept) {
   EXPECT_EQ(ann.keys("other").size(), 1u) << "and nothing else";
 }
 
-// More that is given up does not put the search off.
+// Further abandoned joins do not delay the sweep.
 TEST_F(EtcdWithdrawTest, SweepComesThoughMoreIsGivenUpMeanwhile) {
   ann.settled(ann.join(70, "other"));
   ann.wire.swallow = [](std::size_t, StreamKind flow, const Message&) {

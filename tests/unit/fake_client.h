@@ -1,4 +1,5 @@
-// What the clients of the fake stores have in common: a Session, asked the way the engine asks.
+// The common part of the clients of the fake stores: a Session that is called as the engine calls
+// it.
 #pragma once
 
 #include "common/seam/lock_name.h"
@@ -18,7 +19,7 @@ namespace baton::internal {
 
 inline LockName lock_name(const std::string& text) { return parse_lock_name(text).value(); }
 
-// What became of a question.
+// The result of a request.
 template <class T>
 struct Asked {
   std::optional<Result<T>> got;
@@ -30,7 +31,7 @@ struct Asked {
 template <class T>
 using AskedPtr = std::shared_ptr<Asked<T>>;
 
-// It stands alone.
+// The view contains only this ticket, so it holds the lock.
 inline bool holder(const AskedPtr<Standing>& asked, std::uint64_t nonce) {
   if (!asked->ok()) return false;
   const auto& view = asked->value().view;
@@ -41,7 +42,7 @@ inline bool gone(const AskedPtr<Standing>& asked) {
   return asked->ok() && asked->value().view.tickets.empty();
 }
 
-// S: the session's class.
+// S: the class of the session.
 template <class S>
 class FakeClient : protected SessionListener {
  public:
@@ -53,7 +54,7 @@ class FakeClient : protected SessionListener {
   }
   ManualLoop& loop() { return loop_; }
 
-  // ---- questions; an answer inside the call, or a second one, fails the test
+  // ---- requests; an answer inside the call, or a second answer, fails the test
 
   template <class T, class F>
   AskedPtr<T> ask(F question) {
@@ -96,7 +97,7 @@ class FakeClient : protected SessionListener {
   AskedPtr<std::vector<std::string>> list(const std::string& prefix = "") {
     return ask<std::vector<std::string>>([&](auto a) { session_->list(prefix, std::move(a)); });
   }
-  // For the next question.
+  // Sets how long the caller of the next request waits.
   void wanted_for(Nanos time) { session_->wanted_until(loop_.now() + time); }
   AskedPtr<bool> evict(const std::string& entry, const std::string& lock = "job") {
     return ask<bool>([&](auto a) { session_->evict(lock_name(lock), entry, std::move(a)); });
@@ -104,7 +105,7 @@ class FakeClient : protected SessionListener {
   AskedPtr<Done> close() {
     return ask<Done>([&](auto a) { session_->close(std::move(a)); });
   }
-  // Counts events.
+  // Returns a counter of the events.
   std::shared_ptr<int> watch(const Ticket& ticket, std::optional<Nonce> waiter = {},
                              const std::string& lock = "job", WatchId* id = nullptr) {
     auto events = std::make_shared<int>(0);
@@ -132,7 +133,7 @@ class FakeClient : protected SessionListener {
   void session_resumed() override { ++resumed; }
 
   ManualLoop& loop_;
-  // By waiter: the hint of the last event of its predecessor's watch.
+  // For each waiter: the hint of the last event from the watch on its predecessor.
   std::shared_ptr<std::map<Nonce, LookHint>> hints_ = std::make_shared<std::map<Nonce, LookHint>>();
 };
 

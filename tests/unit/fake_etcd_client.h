@@ -1,4 +1,4 @@
-// One client's Session on the fake cluster, asked the way the engine asks.
+// The Session of one client on the fake cluster, called as the engine calls it.
 #pragma once
 
 #include "etcd/session.h"
@@ -60,14 +60,14 @@ class FakeEtcdClient final : public FakeClient<Session> {
     wire.take_stream_log();
   }
 
-  ~FakeEtcdClient() override { session_.reset(); }  // it uses the wire
+  ~FakeEtcdClient() override { session_.reset(); }  // the session uses the wire
 
   void pass(Nanos span = std::chrono::milliseconds(20)) {
     loop().step(nullptr);
     loop().advance(span);
   }
 
-  // Lets time pass until it is answered.
+  // Lets time pass until the request is answered.
   template <class T>
   AskedPtr<T> settled(AskedPtr<T> asked) {
     for (int n = 0; n < 20'000 && !asked->got; ++n) pass(std::chrono::milliseconds(1));

@@ -9,7 +9,7 @@
 
 namespace baton::etcd {
 
-// How it reaches the cluster; outlives the process itself.
+// The connection of a process to the cluster. It is the first base, so it outlives FakeProcess.
 struct FakeEtcdReach {
   explicit FakeEtcdReach(FakeEtcd& etcd) : wire(etcd) {}
   FakeEtcdWire wire;

@@ -41,7 +41,7 @@ class EtcdWatchesFixture : public ::testing::Test, protected LinkListener {
     });
     return heard;
   }
-  // A key, and a watch of it that was begun at once.
+  // Creates a key and watches it at once.
   HeardPtr watch_new(const std::string& key) {
     const auto created = etcd.put(key);
     return watch(key, created, created);

@@ -63,7 +63,7 @@ void FakeEtcdWire::ask(std::size_t endpoint, Call kind, const Message& request,
 
 void FakeEtcdWire::arrive(const std::shared_ptr<PendingCall>& call, const FakeFate& what) {
   const auto& asked = call->asked;
-  // What lands late was on its way all the time.
+  // A call that ended before it arrives was already on its way, so a fault does not stop it now.
   if (!call->done && (paths_[asked.endpoint].silent || paths_[asked.endpoint].down)) return;
   const std::shared_ptr<Message> served(call->response->New());
   const CallResult verdict =
@@ -84,7 +84,7 @@ void FakeEtcdWire::finish(const std::shared_ptr<PendingCall>& call, const CallRe
   call->answer = nullptr;
 }
 
-// ---- streams: in order, both ways; what is held up by silence comes after it
+// ---- streams: messages keep their order in both directions, and silence delays them
 
 class FakeEtcdWire::FakeStream final : public FakeHearer,
                                        public std::enable_shared_from_this<FakeStream> {

@@ -1,5 +1,5 @@
-// How one client reaches the fake cluster: everything takes time, and can be lost on the way, there
-// or back, or come late.
+// Connects one client to the fake cluster. Every request and answer takes time, and can be lost or
+// late.
 #pragma once
 
 #include "fakes/fake_etcd.h"
@@ -15,7 +15,7 @@
 
 namespace baton::etcd {
 
-// What the unit tests give a FakeEtcd.
+// The unit tests always give a ManualLoop to a FakeEtcd.
 inline ManualLoop& manual_loop(FakeEtcd& etcd) { return static_cast<ManualLoop&>(etcd.loop()); }
 
 struct FakeAsked {
@@ -30,13 +30,14 @@ struct FakeAsked {
   }
 };
 
-// What becomes of one call. What is carried out after its deadline lands late: nobody is told.
+// What happens to one call. If the server executes it after its deadline, it lands late: the client
+// does not get the result.
 struct FakeFate {
   Nanos there = std::chrono::milliseconds(1);
   Nanos back = std::chrono::milliseconds(1);
   bool arrives = true;
   bool answered = true;
-  std::optional<CallResult> refuse{};  // instead of being carried out
+  std::optional<CallResult> refuse{};  // the server answers this instead of executing the call
 };
 
 inline FakeFate lost_request() { return {.arrives = false}; }
@@ -49,10 +50,10 @@ inline FakeFate refused(int code, std::string message) {
 class FakeEtcdWire final : public Transport {
  public:
   struct Path {
-    bool down = false;    // and the channel knows it
-    bool silent = false;  // nothing arrives, in either direction, and nobody is told
-    int renewed = 0;      // which connection it is
-    int dead = 0;         // earlier ones are silent for ever
+    bool down = false;    // unreachable, and the channel knows it
+    bool silent = false;  // nothing arrives in either direction, and there is no error
+    int renewed = 0;      // number of the current connection
+    int dead = 0;         // connections below this number stay silent
   };
 
   explicit FakeEtcdWire(FakeEtcd& etcd) : etcd_(etcd), paths_(etcd.members()) {}
@@ -60,26 +61,26 @@ class FakeEtcdWire final : public Transport {
 
   // ---- for the test
   std::function<FakeFate(const FakeAsked&)> fate;
-  // Says true of what is sent on a stream: it never arrives.
+  // Called for each message that is sent on a stream; true: the message never arrives.
   std::function<bool(std::size_t endpoint, StreamKind, const Message&)> swallow;
   std::function<Nanos()> stream_latency;
-  bool timers_stand = false;   // calls do not end by themselves
-  bool answers_twice = false;  // each keepalive
+  bool timers_stand = false;   // calls do not time out
+  bool answers_twice = false;  // each keepalive gets two answers
 
   void take_down(std::size_t i);
   void bring_up(std::size_t i) { paths_[i].down = false; }
   void silence(std::size_t i, bool silent = true);
-  // This connection is silent for ever; pings find that out after 13 s.
+  // Makes the current connection silent. The pings of gRPC detect this after 13 s.
   void black_hole(std::size_t i);
   void heal();
-  // Those of one kind, or all.
+  // Breaks the streams of one kind, or all streams.
   void break_streams(std::optional<StreamKind> flow = {},
                      const CallResult& why = {14, "connection reset"});
   std::vector<FakeAsked> take_log() { return std::exchange(log_, {}); }
   const std::vector<FakeAsked>& log() const { return log_; }
   std::size_t count(Call call) const;
-  std::size_t streams(StreamKind flow) const;               // open ones
-  std::optional<std::size_t> where(StreamKind flow) const;  // of the newest
+  std::size_t streams(StreamKind flow) const;               // the number of open streams
+  std::optional<std::size_t> where(StreamKind flow) const;  // endpoint of the newest
   std::size_t sent(StreamKind flow) const {
     return flow == StreamKind::watch ? sent_watch_ : sent_keep_;
   }

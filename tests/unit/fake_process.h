@@ -1,5 +1,4 @@
-// One client as its process has it, on any fake store: the real engine over the real session; and
-// the judge of its holds.
+// One process on any fake store: the real engine on the real session. HoldJudge checks its holds.
 #pragma once
 
 #include "common/client/engine.h"
@@ -20,11 +19,12 @@
 
 namespace baton::internal {
 
-// What must never be.
+// Checks that a lock never has two valid holds, and that its tokens grow.
 struct HoldJudge {
   void granted(const std::shared_ptr<Hold>& hold) {
     auto& last = tokens[hold->name()];
-    // Evicted before its turn came, and the news is still on its way: the next one may be first.
+    // This ticket was evicted while it waited, and its client does not know it yet. So a later
+    // ticket may have been granted the lock first.
     if (!evicted.contains(hold->token())) {
       EXPECT_GT(hold->token(), last) << "tokens of a lock grow";
     }
@@ -43,11 +43,12 @@ struct HoldJudge {
   }
   std::map<LockName, std::uint64_t> tokens;
   std::vector<std::shared_ptr<Hold>> holds;
-  std::set<std::uint64_t> evicted;  // by force: until it is noticed only the token protects
+  // until its client notices the eviction, only the token protects
+  std::set<std::uint64_t> evicted;
   int grants = 0;
 };
 
-// One process: the real engine over the real session.
+// One process: the real engine on the real session.
 class FakeProcess : public EngineHost, public internal::Backend {
  public:
   FakeProcess(ManualLoop& loop, HoldJudge& judge, int number, SessionOpening::Accept accept,
@@ -101,7 +102,7 @@ class FakeProcess : public EngineHost, public internal::Backend {
       if (hold->become_released()) engine_->retire_hold(hold, nullptr);
     });
   }
-  // Takes out what is settled; true: something is still under way.
+  // Removes finished attempts and ended holds. Returns true while attempts or holds are left.
   bool sort_out() {
     std::erase_if(tries, [this](const Try& t) {
       if (t.sink->offers == 0) return false;
@@ -140,7 +141,7 @@ class FakeProcess : public EngineHost, public internal::Backend {
   void hold_lost(const std::shared_ptr<Hold>&) override {}
   void on_hold_closed(const std::shared_ptr<Hold>&) override {}
   void metric(const MetricEvent&, const LockName*) override {}
-  // What the loss thread does.
+  // Declares a hold lost at its deadline, as LossThread does.
   void watch_deadline(const std::shared_ptr<Hold>& hold) {
     loop_.at(hold->lease().deadline(), [this, hold] {
       if (!hold->is_held()) return;

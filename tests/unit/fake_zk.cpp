@@ -7,7 +7,7 @@
 
 namespace baton::zk {
 
-// ---- the line that the code under test has
+// ---- the transport that the code under test uses
 
 class FakeLine final : public Transport {
  public:
@@ -42,7 +42,7 @@ void FakeWire::send(const Request& request, ReplyHandler answer) {
     to_server_.push_back(std::move(item));
     return;
   }
-  // Refused, in line with what is under way.
+  // The refusal comes later, in order with the other tasks of the loop.
   zk_.loop_.post([this, answer = std::move(answer)]() mutable {
     if (listener_ == nullptr) return;
     Reply reply;
@@ -52,7 +52,7 @@ void FakeWire::send(const Request& request, ReplyHandler answer) {
   });
 }
 
-// The C client answers what is under way with ZCLOSING, and then says goodbye.
+// The C client answers all requests under way with ZCLOSING, and then reports that it is closed.
 void FakeWire::close(Task closed) {
   closing_ = true;
   for (auto& item : drop_all()) {
@@ -95,7 +95,7 @@ void FakeWire::connected(std::int64_t session, std::chrono::milliseconds timeout
   if (listener_ == nullptr) return;
   connected_ = true;
   heard_at_ = zk_.loop_.now();
-  // The C client tells the server what it watches; the server tells what happened meanwhile.
+  // The C client sends its watches to the server, which reports what happened meanwhile.
   server_watches_ = client_watches_;
   compare_watches();
   zk_.loop_.step([&] { listener_->transport_connected({session, timeout, "fake:2181"}); });
@@ -148,7 +148,7 @@ void FakeWire::settle() {
   }
 }
 
-// Of what was under way: requests that wait for an answer, oldest first.
+// Drops everything under way. Returns the requests that wait for an answer, oldest first.
 std::vector<FakeWire::Item> FakeWire::drop_all() {
   std::vector<Item> asked;
   for (auto* queue : {&to_client_, &to_server_}) {
@@ -195,14 +195,14 @@ void FakeWire::tell(NodeEvent news, const std::string& path) {
   if (server_watches_.erase(path) == 0) return;
   Item item;
   item.kind = Item::Kind::news;
-  // No zxid: an event says nothing of what its server knows (its header carries -1), so the next
-  // server need not know of it.
+  // No zxid: the header of an event carries -1. So the client accepts a next server that does not
+  // know this change.
   item.news = news;
   item.path = path;
   to_client_.push_back(std::move(item));
 }
 
-// What has happened to watched nodes that the client has not seen, in the order of its happening.
+// Reports changes of watched nodes that the client has not seen, in the order of the changes.
 void FakeWire::compare_watches() {
   std::map<std::uint64_t, std::pair<NodeEvent, std::string>> news;
   for (const auto& path : server_watches_) {

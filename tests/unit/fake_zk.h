@@ -1,5 +1,5 @@
-// A ZooKeeper ensemble in memory, and connections to it that move only when the test says so: every
-// request and every answer is a step, and the connection can break before and after each of them.
+// A ZooKeeper ensemble in memory. Its connections move only when the test calls: every request and
+// every answer is one step, and a connection can break before and after each step.
 #pragma once
 
 #include "fakes/fake_zk_tree.h"
@@ -20,7 +20,7 @@
 
 namespace baton::zk {
 
-// "create_entry /app/job/x", for comparing.
+// Returns for example "create_entry /app/job/x", for comparisons.
 inline std::string text(const Request& request) {
   static constexpr const char* kNames[] = {"create_entry", "create_container", "create_permanent",
                                            "remove",       "children",         "get",
@@ -36,8 +36,8 @@ using Texts = std::vector<std::string>;
 
 class FakeZk;
 
-// One session and its connection, first in first out in both directions. Outlives the line that the
-// code under test has of it.
+// One session and its connection, first in first out in both directions. Outlives the transport
+// that the code under test has.
 class FakeWire {
  public:
   FakeWire(FakeZk& zk, TransportListener& listener, std::int64_t session);
@@ -46,25 +46,26 @@ class FakeWire {
 
   void connect();  // for the first time, or again with the same session
   void connect_as(std::int64_t session, std::chrono::milliseconds timeout);
-  // Again, to a server that is behind: it shows what the client has seen before, and nothing newer
-  // until it catches up: by a sync, by a write of this session, or by itself.
+  // Reconnects to a server that lags behind. It shows what the client has already seen, and nothing
+  // newer until it catches up: by a sync, by a write of this session, or by catch_up().
   void connect_behind();
   void catch_up();
-  bool deliver_request();  // the next one reaches the server and is carried out; false: none
-  bool deliver_answer();   // the next answer or event reaches the client; false: none
-  void exchange();         // all requests sent so far, then all that the server has said so far
-  void settle();           // until nothing is under way
-  // The connection breaks. What has not reached the server never will; answers under way are lost.
+  bool deliver_request();  // the server executes the next request; false: there is none
+  bool deliver_answer();   // the client gets the next answer or event; false: there is none
+  void exchange();         // delivers all requests sent so far, then all answers and events
+  void settle();           // delivers until nothing is under way
+  // Breaks the connection. Requests that have not reached the server are lost, and so are the
+  // answers under way.
   void cut();
-  void cut_after_requests();  // the same, but the server still gets all that was sent
-  void expire();              // the server ends the session, and the client hears of it
-  void refuse_credentials();  // the same, for another reason
+  void cut_after_requests();  // the same, but the server first executes all sent requests
+  void expire();              // the server ends the session, and the client learns it
+  void refuse_credentials();  // the client learns that its credentials are refused
 
   bool connected() const { return connected_; }
   bool idle() const { return to_server_.empty() && to_client_.empty(); }
   bool line_alive() const { return listener_ != nullptr; }
   std::int64_t session() const { return session_; }
-  Time heard_at() const { return heard_at_; }  // when the server last heard of the client
+  Time heard_at() const { return heard_at_; }  // when the server last received from the client
   std::size_t requests() const { return to_server_.size(); }
   std::size_t answers() const { return to_client_.size(); }
   const Request& next_request() const { return to_server_.front().request; }
@@ -103,10 +104,10 @@ class FakeWire {
   std::deque<Item> to_server_;
   std::deque<Item> to_client_;
   std::set<std::string> server_watches_;         // of this connection
-  std::set<std::string> client_watches_;         // told to the server again when reconnected
-  std::uint64_t seen_ = 0;                       // newest zxid the client knows
-  std::shared_ptr<const FakeTree> seen_tree_;    // the same, as a whole
-  std::shared_ptr<const FakeTree> behind_tree_;  // what the server shows, if it is behind
+  std::set<std::string> client_watches_;         // the client sends them again after a reconnect
+  std::uint64_t seen_ = 0;                       // newest zxid that the client knows
+  std::shared_ptr<const FakeTree> seen_tree_;    // the tree at that zxid
+  std::shared_ptr<const FakeTree> behind_tree_;  // what the server shows while it is behind
   Time heard_at_{};
   std::vector<Request> log_;
 };
@@ -115,30 +116,30 @@ class FakeZk {
  public:
   explicit FakeZk(ManualLoop& loop) : loop_(loop) {}
 
-  // What a Session makes its lines with. The wires are numbered in that order.
+  // The transport factory of a Session. Wires are numbered in the order of these calls.
   std::unique_ptr<Transport> make_transport(TransportListener& listener);
   FakeWire& wire(std::size_t i) { return *wires_.at(i); }
   std::size_t wires() const { return wires_.size(); }
   ManualLoop& loop() { return loop_; }
 
-  // ---- the tree, by the hand of an operator
+  // ---- the tree, and changes by an operator
   void put(const std::string& path, FakeNode::Kind kind = FakeNode::Kind::permanent,
-           const std::string& data = {}, std::int64_t owner = 0);  // and what is above it
+           const std::string& data = {}, std::int64_t owner = 0);  // also creates its parents
   void write(const std::string& path, const std::string& data);
   void set_ctime(const std::string& path, std::int64_t ms) { tree_.nodes.at(path).ctime_ms = ms; }
-  void remove(const std::string& path);  // and what is below it
-  void reap();  // containers that were used and are empty go, as far up as it goes
+  void remove(const std::string& path);  // also removes what is below
+  void reap();  // removes containers that have had children and are empty, until there are none
   void set_counter(const std::string& directory, std::int32_t next);
-  void end(std::int64_t session);  // its entries go; whoever has it hears nothing
+  void end(std::int64_t session);  // removes its entries; does not tell its client
   const FakeNode* find(const std::string& path) const;
   std::vector<std::string> children(const std::string& path) const;
   // Paths of all entries of that session.
   std::vector<std::string> entries_of(std::int64_t session) const;
   std::uint64_t zxid() const { return tree_.zxid; }
 
-  // Asked before a request is carried out; a code other than ZOK is the answer.
+  // Called before a request is executed. A code other than ZOK becomes the answer.
   std::function<int(const Request&)> refuse;
-  std::chrono::milliseconds timeout{8'000};  // as granted
+  std::chrono::milliseconds timeout{8'000};  // the granted session timeout
 
  private:
   friend class FakeWire;

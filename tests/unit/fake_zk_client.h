@@ -1,4 +1,4 @@
-// One client's Session on the fake ensemble, asked the way the engine asks.
+// The Session of one client on the fake ensemble, called as the engine calls it.
 #pragma once
 
 #include "fake_client.h"
@@ -15,7 +15,7 @@
 
 namespace baton::zk {
 
-// The least that a session needs.
+// The minimum that a session needs.
 inline SessionParts fake_zk_parts(FakeZk& zk, std::string client_id) {
   SessionParts parts;
   parts.loop = &zk.loop();
@@ -26,13 +26,13 @@ inline SessionParts fake_zk_parts(FakeZk& zk, std::string client_id) {
   return parts;
 }
 
-// Where the connection breaks: each cut counts deliveries (a request that reaches the server, an
-// answer that reaches the client) since the one before; that delivery does not happen.
+// Where the connection breaks. Each cut counts the deliveries since the previous cut (a request
+// that reaches the server, or an answer that reaches the client) and replaces the next delivery.
 struct CutPlan {
   std::vector<int> cuts;
-  bool rest_reaches_server = false;  // what else was sent before the cut is carried out
+  bool rest_reaches_server = false;  // the server executes what was sent before the cut
   bool answers_first = false;        // each request is answered before the next one is delivered
-  bool behind = false;               // the next server knows no more than we have seen
+  bool behind = false;               // the next server knows only what the client has seen
 };
 
 class FakeZkClient final : public FakeClient<Session> {
@@ -68,7 +68,7 @@ class FakeZkClient final : public FakeClient<Session> {
 
   FakeWire& wire() { return zk_.wire(first_); }
 
-  // Asks and lets everything arrive.
+  // Delivers everything, and expects that the request is answered.
   template <class T>
   AskedPtr<T> settled(AskedPtr<T> asked) {
     wire().settle();
@@ -90,7 +90,8 @@ class FakeZkClient final : public FakeClient<Session> {
     delivered_ = 0;
   }
   bool all_cut() const { return plan_.cuts.empty(); }
-  // One delivery, or the cut that is due, or a new connection. False: there is nothing to do.
+  // Does one step: a delivery, a cut that is due, or a new connection. False: nothing is left to
+  // do.
   bool move() {
     if (!wire().connected()) {
       zk_.loop().advance(std::chrono::milliseconds(10));
@@ -118,7 +119,7 @@ class FakeZkClient final : public FakeClient<Session> {
   void move_until_idle() {
     for (int n = 0; move() || !wire().connected(); ++n) ASSERT_LT(n, 10'000);
   }
-  // As the engine does it: again under the same nonce, as long as the trouble passes by itself.
+  // Repeats a request under the same nonce after transient errors, as the engine does.
   template <class F>
   auto persist(F question) {
     auto asked = question();

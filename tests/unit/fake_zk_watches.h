@@ -1,4 +1,4 @@
-// What tests of watches alone need.
+// The fixture of the tests of zk::Watches.
 #pragma once
 
 #include "fake_zk.h"
@@ -14,7 +14,7 @@
 
 namespace baton::zk {
 
-// Watches on one session of the fake ensemble, without the rest of the session around it.
+// Watches on one session of the fake ensemble, without the other parts of a Session.
 class ZkWatchesTest : public ::testing::Test, private TransportListener {
  protected:
   ZkWatchesTest() : line(zk.make_transport(*this)) {
@@ -29,7 +29,7 @@ class ZkWatchesTest : public ::testing::Test, private TransportListener {
   void settle() { wire().settle(); }
   Texts sent() { return texts(wire().take_log()); }
 
-  // Events are noted as "<path> gone" and "<path> look".
+  // Events are recorded as "<path> gone" or "<path> look".
   WatchId watch(const std::string& path, std::optional<std::string> mine = {}, bool soon = false) {
     WatchId id{};
     loop.step([&] { id = watch_here(path, std::move(mine), soon); });

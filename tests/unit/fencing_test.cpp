@@ -1,5 +1,5 @@
-// What docs/guarantees.md tells users to do with the token, carried out statement by statement. The
-// statements are read from that page: a page with worse advice fails here.
+// Executes, statement by statement, what docs/guarantees.md tells users to do with the token. The
+// statements are read from that page, so wrong advice on the page fails here.
 #include <baton/baton.h>
 #include <baton/testing.h>
 
@@ -24,7 +24,7 @@ using Statements = std::vector<std::string>;
 
 constexpr std::int64_t kStock = 10;
 
-// Checks the token at the write alone, as the README said at first.
+// Checks the token only at the write, which is not enough.
 const Statements kCheckAtTheWrite{
     "SELECT items FROM orders WHERE id = 7",
     "UPDATE orders SET items = :items, fence = :token WHERE id = 7 AND fence <= :token"};
@@ -82,8 +82,8 @@ class Orders {
   std::int64_t fence_ = 0;
 };
 
-// Sells one item: runs the statements one by one and stops when one of them changes no row. It may
-// be paused before any of them, and does not look at its lock again.
+// Sells one item: runs the statements one by one, and stops when a statement changes no row. It may
+// be paused before any statement, and does not check its lock again.
 class Seller {
  public:
   Seller(const Statements& statements, std::uint64_t token)
@@ -114,8 +114,8 @@ struct Tally {
 
 class Fencing : public ::testing::Test {
  protected:
-  // Tokens of holders that were granted the lock one after the other. All but the last were evicted
-  // and do not know it yet: they are paused.
+  // Returns the tokens of holders that were granted the lock one after the other. All but the last
+  // were evicted. They are paused and do not know it.
   std::vector<std::uint64_t> grant(std::size_t holders) {
     testing::MemoryStore store("fencing");
     ClientOptions options;
@@ -133,7 +133,7 @@ class Fencing : public ::testing::Test {
     return tokens;
   }
 
-  // Every order in which the sellers' statements can reach the database.
+  // Tries every order in which the statements of the sellers can reach the database.
   Tally try_all_orders(const Statements& statements, std::size_t holders) {
     const auto tokens = grant(holders);
     std::string steps;
@@ -215,8 +215,8 @@ TEST_F(Fencing, TokenRecordedAfterTheReadLosesAnUpdate) {
   EXPECT_GT(try_all_orders(statements, 2).lost_updates, 0);
 }
 
-// The write asks for exactly its own token, so that a program that forgets to record it learns of
-// its mistake before it loses an update.
+// The write requires exactly its own token. A program that forgets to record its token is refused
+// before it can lose an update.
 TEST_F(Fencing, WriteWithoutARecordedTokenIsRefused) {
   auto statements = documented();
   ASSERT_EQ(statements.size(), 3u);
