@@ -1,4 +1,4 @@
-// Which directories may carry a file store.
+// Which directories may hold a file store.
 #include "file/fs_check.h"
 #include "file/store_dir.h"
 #include "support/temp_dir.h"
@@ -174,9 +174,10 @@ TEST(StoreDirectory, FilesOfAGroupAreForTheGroupWhateverTheUmask) {
   EXPECT_EQ(status.st_mode & 07777, 02770u);
 }
 
-// Root may enter every directory: what keeps others out does not keep root out of a trap.
+// Root may enter every directory, so permissions alone do not keep root out of a directory that
+// another user can change. Such a directory must be refused.
 TEST(StoreDirectory, AStrangersGroupDirectoryIsRefusedToRootToo) {
-  if (::geteuid() != 0) return;  // others cannot open it; see DirectoryRights
+  if (::geteuid() != 0) return;  // other users cannot open it; see DirectoryRights
   const test::TempDir temp;
   const std::string path = temp / "group";
   ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);

@@ -1,5 +1,5 @@
-// fork() does not wait for the disk of a file store. The functions below stand before those of the
-// C library in this program, so that a test can make one step on the disk as slow as it likes.
+// fork() must not wait for the disk of a file store. The functions at the end of this file replace
+// those of the C library in this program, so that a test can block one step on the disk.
 #include <baton/baton.h>
 
 #include "support/sanitized.h"
@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Stops the thread that comes to the chosen step, until it is let go.
+// Stops the thread that reaches the chosen step, until let_go() is called.
 class SlowDisk {
  public:
   void arm(std::string_view step) {
@@ -58,7 +58,7 @@ class SlowDisk {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string_view step_;
-  pid_t process_ = 0;  // a child closes its copies: none of them is the last one
+  pid_t process_ = 0;  // only this process stops: a child also closes its copies of the files
   bool stopped_ = false;
 };
 

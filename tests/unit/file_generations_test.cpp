@@ -1,4 +1,4 @@
-// One lock's queue over several files, seen by several clients at once.
+// The queue of one lock over several files (generations), used by several clients at once.
 #include "common/seam/lock_name.h"
 #include "file/sweep.h"
 #include "file/lock_queue.h"
@@ -20,7 +20,7 @@ namespace {
 
 class Generations : public ::testing::Test {
  protected:
-  // A client with its own view of everything, as another process has it.
+  // A client with its own view of the store, as in another process.
   struct Other {
     explicit Other(const StoreDir& store, const std::string& lock = "x")
         : liveness(std::in_place, store, "other"),
@@ -50,7 +50,7 @@ class Generations : public ::testing::Test {
     }
     return names;
   }
-  // An empty generation that sorts above all others of that number.
+  // Creates an empty generation that sorts after all others of that number.
   void make_generation(std::uint32_t number) {
     const UniqueFd directory(
         ::open((store.path() + "/locks/x").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -74,8 +74,8 @@ TEST_F(Generations, TwoClientsShareOneFile) {
   EXPECT_FALSE(ahead(bob, second));
 }
 
-// After a power cut the counter has skipped ahead, a queue file that survived has not: numbering on
-// in it would hand out tokens a second time.
+// After a power cut the token counter has skipped ahead, but a queue file that survived has not.
+// Joins in this file would get tokens a second time.
 TEST_F(Generations, WhatAnotherBootLeftNumbersNothing) {
   std::uint64_t before = 0;
   {
@@ -85,7 +85,7 @@ TEST_F(Generations, WhatAnotherBootLeftNumbersNothing) {
   }
   ASSERT_EQ(files().size(), 1u);
   const std::string left = store.path() + "/locks/x/" + files().front();
-  // As the disk had it: a few records, and a header of the boot before.
+  // As after a power cut: only a few records are left, and the header is of another boot.
   ASSERT_EQ(::truncate(left.c_str(), 3 * sizeof(QueueRecord)), 0);
   const UniqueFd file(::open(left.c_str(), O_RDWR | O_CLOEXEC));
   QueueRecord header{};
@@ -122,7 +122,7 @@ TEST_F(Generations, FullFileIsFollowedByALargerOneAndKeepsItsOrder) {
 TEST_F(Generations, HigherGenerationFreezesTheLowerOneAndStandsBehindIt) {
   Other ann(store);
   const QueuedTicket first = ann.queue.join(1);
-  make_generation(1);  // somebody who saw the directory before Ann had made her file
+  make_generation(1);  // as by a client that read the directory before Ann created her file
   Other bob(store);
   const QueuedTicket second = bob.queue.join(1);
   EXPECT_NE(second.generation->file->id(), first.generation->file->id());
@@ -136,7 +136,7 @@ TEST_F(Generations, HigherGenerationFreezesTheLowerOneAndStandsBehindIt) {
 TEST_F(Generations, StragglersLowerGenerationIsIgnoredAndSealedByTheNext) {
   Other ann(store);
   const QueuedTicket first = ann.queue.join(1);
-  // A file below Ann's, made by one who was stopped in the middle of his join.
+  // A file that sorts before Ann's, made by a client that was stopped in the middle of its join.
   const UniqueFd directory(
       ::open((store.path() + "/locks/x").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto stale = QueueFile::create(store, directory.get(), {1, 0});
@@ -203,7 +203,8 @@ TEST_F(Generations, TicketInARemovedFileDoesNotStand) {
 TEST_F(Generations, CounterThatWentBackIsNoticed) {
   Other ann(store);
   const QueuedTicket first = ann.queue.join(1);
-  // A later generation with smaller tokens: only a counter put back by hand can do that.
+  // A later generation with smaller tokens. Only a counter that was set back by hand can cause
+  // this.
   make_generation(2);
   const UniqueFd directory(
       ::open((store.path() + "/locks/x").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -219,8 +220,8 @@ TEST_F(Generations, CounterThatWentBackIsNoticed) {
   EXPECT_TRUE(ann.queue.stands(first));
 }
 
-// Numbered by hand, or by a counter that was removed since: the next file would begin below it, and
-// whoever joins that one first would not notice.
+// The file was numbered by hand, or by a counter that was removed later. The next file would begin
+// with smaller tokens, and the client that first joins there would not notice.
 TEST_F(Generations, FileNumberedAboveTheCounterIsRefused) {
   Other ann(store);
   withdraw(ann.queue.join(1));
@@ -235,7 +236,7 @@ TEST_F(Generations, FileNumberedAboveTheCounterIsRefused) {
   EXPECT_FALSE(bob.queue.busy());
 }
 
-// Touching what is no longer there would end the process.
+// Access to a mapped page that is no longer in the file would end the process.
 TEST_F(Generations, CounterThatWasCutShortIsRefused) {
   Other ann(store);
   ann.queue.join(1);

@@ -1,4 +1,4 @@
-// Who lives, who listens.
+// The liveness files of clients, and the FIFOs (bells) on which clients receive events.
 #include "file/liveness.h"
 #include "support/temp_dir.h"
 
@@ -77,7 +77,7 @@ TEST_F(LivenessTest, AForkIsNoCopy) {
   if (child == 0) {
     ::close(over[1]);
     if (::write(ready[1], &byte, 1) == 1) byte = 1;
-    [[maybe_unused]] const auto n = ::read(over[0], &byte, 1);  // until the parent says so
+    [[maybe_unused]] const auto n = ::read(over[0], &byte, 1);  // until the parent closes its end
     ::_exit(0);
   }
   ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "the child runs, and has closed its copies";

@@ -77,7 +77,7 @@ TEST_F(Queue, FirstJoinWritesTheHeader) {
 
 TEST_F(Queue, OfTwoHeadersTheFirstCounts) {
   const auto ann = make();
-  const auto bob = other(*ann);  // sees it empty, too
+  const auto bob = other(*ann);  // bob also sees an empty file
   EXPECT_EQ(ann->join(kAnn, 1, 1000), 1u);
   EXPECT_EQ(bob->join(kBob, 1, 2000), 3u) << "record 2 is a second header, and void";
   EXPECT_EQ(bob->first_token(), 1000u);

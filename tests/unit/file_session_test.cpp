@@ -1,4 +1,4 @@
-// The session of the file store, asked directly.
+// The session of the file store, called directly.
 #include <baton/client.h>
 
 #include "common/seam/lock_name.h"
@@ -27,7 +27,7 @@ struct Deaf : SessionListener {
   void session_resumed() override {}
 };
 
-// One client, asked from the test's thread; every question waits for its answer.
+// One client, called from the test's thread. Each call waits for its answer.
 class Node {
  public:
   explicit Node(const std::string& directory) {
@@ -93,7 +93,7 @@ class Node {
   void close() {
     get<Done>([&](auto a) { session->close(std::move(a)); }).value();
   }
-  void crash() {  // what the kernel does to the descriptors of a killed process
+  void crash() {  // closes the descriptors, as the kernel does for a killed process
     std::binary_semaphore done(0);
     backend->loop().run([&] {
       session.reset();
@@ -101,7 +101,7 @@ class Node {
     });
     done.acquire();
   }
-  // Fires a semaphore when the ticket goes.
+  // Releases a semaphore when the watch reports an event.
   void watch(const std::string& lock, const Ticket& ticket, std::counting_semaphore<>& fired) {
     std::binary_semaphore done(0);
     backend->loop().run([&] {
@@ -303,7 +303,8 @@ TEST_F(FileSessionTest, ThousandsOfLocksAndTicketsNeedFewDescriptors) {
   EXPECT_EQ(files().size(), 1u);
 }
 
-// Whoever gave up keeps no mapping: a server that tries a million names must not run out of them.
+// A client that gives up must keep no mapping. Otherwise a server that tries a million names runs
+// out of mappings.
 TEST_F(FileSessionTest, GivingUpLeavesNothingMapped) {
   const auto mapped = [] {
     std::ifstream maps("/proc/self/maps");

@@ -1,4 +1,4 @@
-// Tokens never go back: not over a reboot, not after damage.
+// Tokens never decrease, neither after a reboot nor after damage.
 #include "file/token_counter.h"
 #include "support/temp_dir.h"
 
@@ -44,7 +44,7 @@ class Tokens : public ::testing::Test {
   }
   bool exists(const std::string& boot) const { return ::access(file(boot).c_str(), F_OK) == 0; }
 
-  // What opening, and one allocation, say; empty: fine.
+  // Opens a counter and allocates one token. Returns the text of the error, or "" on success.
   std::string trouble(const std::string& boot = kBoot) const {
     try {
       TokenCounter(store, boot).allocate(1);
@@ -139,7 +139,8 @@ TEST_F(Tokens, PowerCutBetweenTheNewCounterAndTheOldOnesEndIsHarmless) {
   TokenCounter(store, kBoot).allocate(1);
   const TokenPage old = read();
   const std::uint64_t next = TokenCounter(store, kNextBoot).allocate(1);
-  write(std::string(reinterpret_cast<const char*>(&old), sizeof old));  // its unlink was forgotten
+  // the disk has lost its unlink
+  write(std::string(reinterpret_cast<const char*>(&old), sizeof old));
   EXPECT_GT(TokenCounter(store, "00000000000000b3").allocate(1), next);
 }
 

@@ -1,5 +1,5 @@
-// Fork with the objects of this process. Everything interesting happens in a process of its own:
-// the fork of a process with threads checks, writes one byte per check, and leaves.
+// Forks a process that uses baton. Each check runs in a child, which returns the result in its exit
+// code.
 #include <baton/baton.h>
 
 #include "support/sanitized.h"
@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Runs f in a fork; true if f returns true there. Bounded by an alarm.
+// Runs f in a child and returns true if f returns true there. An alarm limits the time.
 bool in_fork(const std::function<bool()>& f) {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -96,7 +96,7 @@ TEST_P(Fork, ChildMayOpenAClientOfItsOwn) {
   const auto url = url_;
   EXPECT_TRUE(in_fork([&] {
     auto own = Client::connect(url);
-    // memory: the fork has a store of its own, and nothing is taken there.
+    // memory: the child has its own store, in which the lock is free.
     const auto taken = own.mutex("a").try_acquire();
     return taken.has_value() == !GetParam() && own.mutex("b").acquire_for(10s).valid() &&
            own.inspect("a").entries.size() == 1;

@@ -1,5 +1,5 @@
-// The three ways to make a child that has a copy of our memory: fork(), and two that run no
-// pthread_atfork handler. Each child is bounded and killed by its own process id.
+// Three ways to make a child that has a copy of our memory: fork(), and two that run no
+// pthread_atfork handler. Each child has a time limit and is killed by its own process id.
 #include <baton/baton.h>
 
 #include "common/base/fork_guard.h"
@@ -60,7 +60,7 @@ class BoundedChild {
   ~BoundedChild() { end(0ms); }
 
   void kill() const { ::kill(pid_, SIGKILL); }
-  // "ok", "wrong", "hung", "died".
+  // Returns "ok", "wrong", "hung", "died" or "not started".
   std::string end(std::chrono::milliseconds within = 20s) {
     if (pid_ <= 0) return "not started";
     const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
@@ -115,10 +115,11 @@ TEST_P(ForkWays, TheChildsCopyIsNotValidAndItsEndFreesNothing) {
   EXPECT_TRUE(lock->valid());
 }
 
-// What its child inherited dies with the parent, as soon as the child has asked baton anything.
+// The lock of a killed parent becomes free although its child lives. The child closes the
+// descriptor that it inherited, at the latest in its first call of baton.
 TEST_P(ForkWays, AKilledParentsLockIsFreeAlthoughItsChildLives) {
   std::array<int, 2> ready{};
-  std::array<int, 2> finish{};  // closed by us: the grandchild ends
+  std::array<int, 2> finish{};  // closing it ends the grandchild
   ASSERT_EQ(::pipe(ready.data()), 0);
   ASSERT_EQ(::pipe(finish.data()), 0);
   BoundedChild parent(Way::fork, [&] {
@@ -168,8 +169,8 @@ TEST_P(ForkWays, TheChildOfAChildIsAnotherProcessToo) {
   EXPECT_EQ(internal::fork_generation(), own);
 }
 
-// Where the kernel cannot wipe a page in the child, the process id must do. In a process of its
-// own, because the others keep their page.
+// If the kernel cannot wipe a page in the child, the process id must show the fork. This runs in
+// its own process, because rely_on_process_id() changes the whole process.
 TEST_P(ForkWays, TheProcessIdAloneTellsTheChildToo) {
   const auto alone = [&] {
     internal::fork_guard::rely_on_process_id();
@@ -195,8 +196,8 @@ std::string name_of(const ::testing::TestParamInfo<Way>& way) {
 INSTANTIATE_TEST_SUITE_P(, ForkWays, ::testing::Values(Way::fork, Way::underscore_fork, Way::clone),
                          name_of);
 
-// A child that shares our memory, as vfork() and posix_spawn() make it, is no copy: what it asks
-// must change nothing for us.
+// A child that shares our memory, as vfork() and posix_spawn() make it, is not a copy. Its calls
+// must change nothing for the parent.
 TEST(ForkVm, AChildInOurMemoryChangesNothingForUs) {
   if (test::sanitized()) GTEST_SKIP() << "sanitizers know one stack for each thread";
   test::TempDir directory;

@@ -1,4 +1,4 @@
-// Calls that would hang or lose exclusion inside a handler are refused there.
+// Calls that would hang or break exclusion inside a handler are refused there.
 #include <baton/baton.h>
 
 #include "support/eventually.h"
@@ -57,7 +57,7 @@ bool in_handler(Client& client, F body) {
   return future.wait_for(kLong) == std::future_status::ready;
 }
 
-// Ends by itself, on the thread that runs its last step.
+// A coroutine that ends by itself, on the thread that runs its last step.
 struct Task {
   struct promise_type {
     Task get_return_object() noexcept { return {}; }
@@ -68,8 +68,8 @@ struct Task {
   };
 };
 
-// h1 holds A, h2 has been granted B and waits for the thread that h1 occupies. acquire("B") in h1
-// could never end.
+// The first handler holds A and occupies the callback thread. The second handler has been granted B
+// and waits for this thread. So acquire("B") in the first handler could never end.
 TEST(HandlerMisuse, UntimedAcquireOnTheCallbackThreadIsRefused) {
   std::binary_semaphore go{0};
   std::promise<Error> refused;
@@ -131,7 +131,7 @@ TEST(HandlerMisuse, UntimedAcquireInAResumedCoroutineIsRefused) {
   EXPECT_EQ(future.get(), Errc::would_deadlock);
 }
 
-// The program's executor may have threads to spare: acquire() there is the program's decision.
+// The executor of the program may have more threads, so acquire() on it is the program's decision.
 TEST(HandlerMisuse, UntimedAcquireOnTheProgramsExecutorIsAllowed) {
   ClientOptions options;
   options.executor = [](std::function<void()> task) { std::thread(std::move(task)).detach(); };
@@ -141,8 +141,8 @@ TEST(HandlerMisuse, UntimedAcquireOnTheProgramsExecutorIsAllowed) {
   EXPECT_TRUE(valid);
 }
 
-// Thread-owned holds count by thread. Handlers and coroutines share one: the second would re-enter
-// the hold of the first.
+// Thread-owned holds belong to a thread. Handlers and coroutines share one thread, so the second
+// coroutine would re-enter the hold of the first.
 TEST(HandlerMisuse, ThreadOwnedLocksAreRefusedInCoroutines) {
   auto client = Client::connect("memory:misuse5");
   std::atomic<int> inside{0};
@@ -187,18 +187,18 @@ TEST(HandlerMisuse, ThreadOwnedLocksAreRefusedInHandlersOfEveryExecutorAndClient
       ASSERT_TRUE(in_handler(*handler_of, [&] {
         EXPECT_EQ(lock_in_every_way(lock_of->mutex("x")), all);
         text = thrown_by([&] { lock_of->mutex("x").lock(); })->what();
-        lock_of->mutex("x").unlock();  // no hold: a line in the log
+        lock_of->mutex("x").unlock();  // without a hold: an error in the log
       }));
     }
   }
   EXPECT_NE(text.find("acquire_for()"), std::string::npos) << text;
   EXPECT_TRUE(eventually("the lines of unlock()",
                          [&] { return log.count(LogLevel::error, "unlock \"x\"") == 4; }));
-  own_thread.mutex("x").lock();  // outside of handlers it works as ever
+  own_thread.mutex("x").lock();  // outside of handlers it works as usual
   own_thread.mutex("x").unlock();
 }
 
-// The mark goes with the handler, not with the thread of the executor.
+// The mark belongs to the handler, not to the thread of the executor.
 TEST(HandlerMisuse, TheExecutorsThreadMayLockAgainAfterTheHandler) {
   std::mutex mutex;
   std::vector<std::function<void()>> tasks;
@@ -260,7 +260,7 @@ TEST(HandlerMisuse, UnlockWithoutAHoldCallsTheLogOnAnotherThread) {
   EXPECT_NE(future.get(), std::this_thread::get_id());
 }
 
-// A fork that a handler makes is a program of its own: its thread runs no handler any more.
+// The child that a handler forks is a program of its own. Its thread does not run a handler.
 TEST(HandlerMisuse, AForkMadeInAHandlerMayLock) {
   if (test::sanitized()) GTEST_SKIP() << "a sanitizer's own locks do not survive a fork";
   auto client = Client::connect("memory:fork-in-handler");

@@ -1,4 +1,4 @@
-// The two deadlines of the contract, by the number.
+// The two deadlines of the contract, with exact numbers.
 #include "common/seam/lease.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(HeartbeatLeaseDeadline, IntervalIsAnEighth) {
   EXPECT_EQ(HeartbeatLease::interval(4'000ms), 500ms);
 }
 
-// Heartbeats whose answers come 10 ms later.
+// A heartbeat that is answered after 10 ms.
 void beat(HeartbeatLease& lease, milliseconds sent, bool write) {
   lease.answered(at(sent), write, at(sent + 10ms));
 }
@@ -62,8 +62,8 @@ TEST(HeartbeatLeaseDeadline, FollowsTheFormulaOfTheContract) {
 }
 
 TEST(HeartbeatLeaseDeadline, IsHalfATAfterTheLastOfARegularRow) {
-  // With beats every second, the answer T/4 before the last but one is that of the fourth before
-  // the last: four seconds earlier. Touched + 8 s is nearer than hb + 5 s.
+  // Heartbeats go every second. `touched` is the fourth heartbeat before the last one: its answer
+  // came more than T/4 before the last but one was sent. touched + 8 s is earlier than hb + 5 s.
   HeartbeatLease lease(8'000ms, at(kT0));
   for (int i = 0; i <= 20; ++i) beat(lease, kT0 + i * 1'000ms, i % 2 == 0);
   EXPECT_EQ(lease.deadline(), at(kT0 + 20'000ms - 4'000ms + 8'000ms - 100ms));
@@ -76,13 +76,13 @@ TEST(HeartbeatLeaseDeadline, AGapMakesItShorter) {
   EXPECT_EQ(lease.deadline(), at(kT0 + 3'000ms + 6'000ms - 3'000ms - 100ms));
 }
 
-// A stall between follower and leader: heartbeat s0 was passed on, then nothing, and what is
-// answered after it says nothing about when the leader heard of us.
+// A stall between follower and leader: the follower passes heartbeat s0 on, and then nothing. Later
+// answers do not prove when the leader last received anything of the session.
 TEST(HeartbeatLeaseDeadline, AGapIsNotForgottenWithTheNextHeartbeat) {
   HeartbeatLease lease(8'000ms, at(kT0));
   for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);
   const auto s0 = kT0 + 10'000ms;
-  lease.answered(at(s0 + 1'000ms), true, at(s0 + 5'000ms));  // held back
+  lease.answered(at(s0 + 1'000ms), true, at(s0 + 5'000ms));  // the answer is delayed
   beat(lease, s0 + 5'010ms, true);
   beat(lease, s0 + 6'010ms, true);  // gap = h again
   EXPECT_LE(lease.deadline(), at(s0 + 1'000ms + 8'000ms - 100ms));
@@ -90,8 +90,8 @@ TEST(HeartbeatLeaseDeadline, AGapIsNotForgottenWithTheNextHeartbeat) {
   EXPECT_GT(lease.deadline(), at(s0 + 14'000ms)) << "it recovers";
 }
 
-// Found by a review: pings come a little more than half a tick apart, and with T = 2 ticks that is
-// all there is between the answer to a and p. Here the leader counts from 0.3 ms.
+// Pings come a little more than half a tick apart. With T = 2 ticks the rule without a margin would
+// require only half a tick between the answer to a and p. Here the leader counts from 0.3 ms.
 TEST(HeartbeatLeaseDeadline, PingsThatComeALittleLateAreReckonedWith) {
   using std::chrono::microseconds;
   HeartbeatLease lease(4'000ms, at(kT0 - 500ms));
@@ -110,7 +110,7 @@ TEST(HeartbeatLeaseDeadline, PingsThatComeALittleLateAreReckonedWith) {
 TEST(HeartbeatLeaseDeadline, BeatsOfTheOldConnectionProveNothingAboutTheNewOne) {
   HeartbeatLease lease(8'000ms, at(kT0));
   for (int i = 0; i <= 10; ++i) beat(lease, kT0 + i * 1'000ms, true);
-  lease.reconnected(at(kT0));  // the leader heard of us after the last answer: kT0 + 10 s
+  lease.reconnected(at(kT0));  // touched is the last heartbeat: kT0 + 10 s
   const auto start = kT0 + 13'000ms;
   beat(lease, start, true);
   beat(lease, start + 1'000ms, true);
@@ -126,7 +126,7 @@ TEST(HeartbeatLeaseDeadline, AConnectionProvesThatTheLeaderHeardOfUs) {
   EXPECT_EQ(lease.deadline(), at(kT0 + 16'100ms + 5'000ms - 100ms));
 }
 
-// Heartbeats alone do not keep it: a cut-off server answers those too.
+// Heartbeats without writes do not keep the lease: a server that is cut off answers them, too.
 TEST(HeartbeatLeaseDeadline, WithoutWritesItEndsOneTAfterTheLastWrite) {
   HeartbeatLease lease(8'000ms, at(kT0));
   beat(lease, kT0, true);

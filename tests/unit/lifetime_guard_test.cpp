@@ -12,8 +12,8 @@
 namespace baton::internal {
 namespace {
 
-// An object whose callbacks outlive it. Counts in a variable of the test, so that a call after its
-// end is seen, not undefined.
+// An object whose callbacks outlive it. It counts in a variable of the test, so a call after its
+// end is counted and is not undefined behaviour.
 struct Object {
   explicit Object(int& c) : calls(c) {}
   ~Object() { lifetime.end(); }

@@ -1,4 +1,4 @@
-// Ends and blockages: whoever is slow or gone delays nobody else.
+// Slow, blocked or closed parts of a program delay no other client and no other lock.
 #include <baton/baton.h>
 #include <baton/testing.h>
 
@@ -25,7 +25,7 @@ std::string holder_of(Client& client, const std::string& lock) {
   return client.inspect(lock).entries.at(0).id;
 }
 
-// Two close() at once, and the last reference goes on a thread of the client itself.
+// Two threads call close() at once. The last reference goes on a thread of the client itself.
 TEST(Lifetime, HandlerAndOwnerCloseAtOnce) {
   for (int i = 0; i < 200; ++i) {
     auto ended = std::make_shared<std::atomic<bool>>(false);
@@ -44,7 +44,8 @@ TEST(Lifetime, HandlerAndOwnerCloseAtOnce) {
   }
 }
 
-// A pipe on stderr that nobody reads must not stop heartbeats, losses and grants.
+// A log function that blocks, for example on a full pipe, must not stop heartbeats, losses and
+// grants.
 TEST(Lifetime, BlockedLogDelaysNobody) {
   std::binary_semaphore blocked(0);
   std::atomic<int> lines{0};
@@ -87,7 +88,7 @@ TEST(Lifetime, HandlerThatThrowsInTheExecutorIsLogged) {
   auto client = Client::connect("memory:", options);
   client.mutex("x").acquire_async({}, [](Result<Lock>) { throw std::runtime_error("mine"); });
   EXPECT_TRUE(eventually("the line", [&] { return log.count(LogLevel::error, "mine") == 1; }));
-  EXPECT_TRUE(client.mutex("x").acquire_for(10s).valid());  // what it was given is given back
+  EXPECT_TRUE(client.mutex("x").acquire_for(10s).valid());  // the handler's lock is free again
 }
 
 TEST(Lifetime, ExecutorThatDropsATaskReleasesItsLock) {
@@ -98,7 +99,8 @@ TEST(Lifetime, ExecutorThatDropsATaskReleasesItsLock) {
   EXPECT_TRUE(client.mutex("x").acquire_for(10s).valid());
 }
 
-// Many threads that ask without pause must not keep one of them busy with the work of the others.
+// Many threads that acquire without a pause must not keep one caller busy with the steps of the
+// others.
 TEST(Lifetime, BusyNeighboursCaptureNobody) {
   auto client = Client::connect("memory:");
   Lock held = client.mutex("held").acquire();
@@ -131,7 +133,7 @@ TEST(Lifetime, SessionEndDuringVerifySaysLost) {
       lost = e.errc() == Errc::lock_lost;
     }
   });
-  // Time stands still: nothing but the end of the session can end the wait.
+  // The virtual time does not move, so only the end of the session can end the wait.
   EXPECT_TRUE(eventually("the loss to be told", [&] {
     store.expire_sessions();
     return lost.load();

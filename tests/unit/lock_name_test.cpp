@@ -88,7 +88,7 @@ TEST(LockName, MessagesAreShortAndHarmless) {
 
 TEST(LockName, PrefixIsWhatMayBeginAName) {
   for (const char* good : {"", "a", "a/", "a/b", "a/.", ".", "..", "a-lock-1", "-"}) {
-    EXPECT_TRUE(parse_name_prefix(good)) << good;  // each may go on to a legal name
+    EXPECT_TRUE(parse_name_prefix(good)) << good;  // each can be the beginning of a legal name
   }
   for (const std::string& bad :
        {std::string("/"), std::string("/a"), std::string("a//"), std::string("../"),
@@ -152,7 +152,7 @@ TEST(EncodeName, LongTextsThatDifferAnywhereDiffer) {
   EXPECT_EQ(encode_name(base).substr(0, 50), base.substr(0, 50)) << "keeps its beginning";
 }
 
-// A name made of a long text is a text itself: encoding it must not give the same name.
+// An encoded name is a text, too. Its own encoding must be a different name.
 TEST(EncodeName, NamesAreNotConfusedWithTheTextsTheyLookLike) {
   const auto name = encode_name(std::string(1000, 'x'));
   EXPECT_NE(encode_name(name), name);

@@ -1,4 +1,4 @@
-// Each hold that ends is reported once, by one metric, and a lost one by one line in the log. It
+// Each hold that ends is reported by one metric, and a lost hold also by one line in the log. It
 // does not matter whether the engine, the loss thread or the owner ends it first.
 #include "scripted_engine.h"
 
@@ -35,9 +35,9 @@ class LossReport : public ScriptedEngine {
 
 TEST_F(LossReport, LossThreadFirstAndTheEngineBeforeItHeardOfThat) {
   const auto hold = held();
-  ASSERT_TRUE(hold->become_lost(Errc::session_expired));  // what the loss thread does at a deadline
+  ASSERT_TRUE(hold->become_lost(Errc::session_expired));  // as the loss thread does at a deadline
   end_session();
-  retire(hold);  // what the loss thread posted
+  retire(hold);  // as the loss thread has posted
   EXPECT_EQ(count(Kind::lost), 1);
   EXPECT_EQ(lines(), 1);
   EXPECT_TRUE(announced_.empty()) << "the loss thread announces it";

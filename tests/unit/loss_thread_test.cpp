@@ -1,4 +1,5 @@
-// Losses are declared and announced however many stop callbacks block.
+// Losses are declared in time however many stop callbacks block. They are announced in time while
+// fewer than 256 block.
 #include <baton/baton.h>
 #include <baton/testing.h>
 
@@ -51,7 +52,7 @@ TEST(LossThread, AHundredBlockedStopCallbacksDelayNoOtherLoss) {
         }));
   }
   store.expire_sessions();
-  // The order of announcements is not fixed: all 101 must be heard.
+  // The order of announcements is not fixed, so the test waits for all 101.
   EXPECT_TRUE(eventually(
       "the announcement of every loss",
       [&] { return blocked == kBlocked && locks.back().lost_token().stop_requested(); }, 1s));
@@ -72,7 +73,8 @@ std::shared_ptr<internal::Hold> make_hold(const std::shared_ptr<internal::LeaseV
                                             BootClock::now()});
 }
 
-// More callbacks block than there may be: the log says so. Deadlines, withdrawals and nudges go on.
+// More callbacks block than the limit allows, which the log reports. Deadlines, withdrawals and
+// nudges continue.
 TEST(LossThread, DeadlinesWithdrawalsAndNudgesDoNotDependOnStopCallbacks) {
   using namespace internal;
   constexpr int kHolds = 300;
@@ -100,7 +102,7 @@ TEST(LossThread, DeadlinesWithdrawalsAndNudgesDoNotDependOnStopCallbacks) {
   EXPECT_TRUE(eventually("the limit", [&] { return blocked == 256; }));
   EXPECT_TRUE(eventually("the line in the log",
                          [&] { return log.count(LogLevel::error, "the limit is reached") == 1; }));
-  // A later deadline is kept as well.
+  // A later deadline is also handled in time.
   const Time later = BootClock::now() + 50ms;
   const auto hold = make_hold(std::make_shared<LeaseView>(later, later), 1000);
   loss.watch(hold);
@@ -115,7 +117,8 @@ TEST(LossThread, DeadlinesWithdrawalsAndNudgesDoNotDependOnStopCallbacks) {
   callbacks.clear();
 }
 
-// What is not in this list cannot happen.
+// Only the changes of this list are legal, and watching -> telling while the thread is not
+// stopping.
 TEST(LossThread, DutiesChangeOnlyAsTheTableSays) {
   using internal::LossPhase;
   using D = internal::LossDuty;

@@ -1,4 +1,4 @@
-// A Loop on virtual time that does nothing by itself.
+// A Loop on virtual time that runs only when the test calls it.
 #pragma once
 
 #include "common/base/loop.h"
@@ -24,9 +24,9 @@ class ManualLoop final : public Loop {
   void post(Task task) override { posted_.push_back(std::move(task)); }
   void run(Task task) override { step(std::move(task)); }
 
-  // One step, and all it deferred. A step that defers for ever fails the test and is cut off.
+  // Runs one step and all that it defers or posts. A step that defers without end fails the test.
   void step(Task task);
-  // Lets time pass; timers run when they are due, each as a step.
+  // Lets time pass. Timers run when they are due, each as a step.
   void advance(Nanos span);
   // The process is paused: time passes, and nothing runs before the next advance().
   void jump(Nanos span) { clock_.time += span; }

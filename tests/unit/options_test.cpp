@@ -118,11 +118,11 @@ TEST(Options, LogGoesWhereItIsToldTo) {
   options.log = log.sink();
   auto client = Client::connect("memory:", options);
   client.mutex("x").unlock();
-  // On a thread of the client, so not before unlock() returns.
+  // A thread of the client writes the line, perhaps after unlock() has returned.
   EXPECT_TRUE(test::eventually("one line", [&] { return log.count(LogLevel::error, "x") == 1; }));
 }
 
-// A log function that throws must not take the client down.
+// A log function that throws must not end the client.
 TEST(Options, LogThatThrowsIsSurvived) {
   ClientOptions options;
   options.log = [](LogLevel, std::string_view) { throw std::runtime_error("log"); };

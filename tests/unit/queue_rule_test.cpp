@@ -50,7 +50,7 @@ TEST(QueueRule, WithoutMyTicketIsMissing) {
   EXPECT_EQ(judge({{ticket(3)}, 0}, Nonce(0)).verdict, Verdict::missing);
 }
 
-// A reading that was cut off right before me proves nothing: never a grant.
+// A read that is cut off right before my ticket proves nothing, so it is never a grant.
 TEST(QueueRule, CutOffReadingIsNeverAGrant) {
   const auto j = judge({{ticket(9, 1)}, 4}, Nonce(1));
   EXPECT_EQ(j.verdict, Verdict::incomplete);
@@ -66,7 +66,7 @@ TEST(QueueRule, RankDecidesNotTheOrderOfTheList) {
   EXPECT_EQ(j.predecessor->rank, 5u);
 }
 
-// Ranks are numbers: 10 comes after 9, and the largest ones still compare.
+// Ranks are numbers: 10 comes after 9, and the largest ranks compare correctly.
 TEST(QueueRule, RanksCompareAsNumbers) {
   EXPECT_EQ(judge({{ticket(9, 1), ticket(10)}, 0}, Nonce(1)).verdict, Verdict::holder);
   EXPECT_EQ(judge({{ticket(9), ticket(10, 1)}, 0}, Nonce(1)).verdict, Verdict::waiting);

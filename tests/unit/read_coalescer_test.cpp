@@ -31,7 +31,7 @@ class ReadCoalescerTest : public testing::Test {
           sent.push_back({what, need, std::move(answered)});
         });
   }
-  // A caller that notes its answer.
+  // A caller that records its answer.
   Reads::Handler caller(const std::string& name) {
     return [this, name](std::string& reading) { heard.push_back(name + ":" + reading); };
   }

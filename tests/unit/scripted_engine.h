@@ -1,4 +1,4 @@
-// ScriptedEngine: a test fixture with an Engine whose sessions answer as the test says.
+// ScriptedEngine: a test fixture with an Engine whose sessions answer when the test decides.
 #pragma once
 
 #include "common/client/engine.h"
@@ -18,12 +18,12 @@
 
 namespace baton::internal {
 
-// What a session was asked, in the hands of the test.
+// The requests that a session has received. The test answers them.
 struct Script {
   std::optional<Answer<std::uint64_t>> base;  // not answered yet
   std::optional<Answer<Done>> bye;
   std::uint64_t wanted = 0;
-  std::uint64_t token = 1;  // what the next join gets
+  std::uint64_t token = 1;  // the token of the next join
   int opens = 0;
   int joins = 0;
   int withdrawals = 0;
@@ -82,7 +82,7 @@ struct Outcome final : AttemptSink {
   std::optional<Error> error;
 };
 
-// An engine over sessions that the test answers. The test is its host.
+// An engine on sessions that the test answers. The fixture is its backend and its host.
 class ScriptedEngine : public ::testing::Test, public Backend, public EngineHost {
  protected:
   static constexpr std::uint64_t kBase = 1000;

@@ -1,4 +1,4 @@
-// What the sessions of both clusters answer alike.
+// The cases that the sessions of all clusters share.
 #pragma once
 
 #include "fake_client.h"

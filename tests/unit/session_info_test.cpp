@@ -1,4 +1,4 @@
-// Client::session(): an answer, or an error that says that there is none.
+// Client::session() returns the state of the session, or throws an error if the client is busy.
 #include <baton/baton.h>
 
 #include "common/client/client_impl.h"

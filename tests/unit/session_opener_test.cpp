@@ -1,4 +1,4 @@
-// SessionOpener: one session at a time, within the connect timeout, answered once.
+// SessionOpener opens one session at a time, within the connect timeout, and answers once.
 #include "common/seam/session_opener.h"
 #include "manual_loop.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A session that does what the test tells it.
+// A session that is controlled by the test.
 struct Puppet final : Session {
   Puppet(Answer<Done> report, int& living) : opened(std::move(report)), alive(living) {
     ++alive;
@@ -110,7 +110,8 @@ TEST_F(SessionOpenerTest, AnswersOnceWithTheSessionThatOpened) {
   EXPECT_TRUE(log.empty());
 }
 
-// A failure is handled after the session's own call: the answer destroys the session.
+// The opener handles a failure after the call of the session, because the answer destroys the
+// session.
 TEST_F(SessionOpenerTest, AFailureDestroysTheSessionOutsideItsOwnCall) {
   open();
   loop.step([&] {
@@ -130,7 +131,7 @@ TEST_F(SessionOpenerTest, WaitsWhileTheSessionKeepsTrying) {
   EXPECT_EQ(error, "");
 }
 
-// A session that has ended does not try again, whatever the rule says.
+// A session that has ended cannot try again, even if the rule says that it keeps trying.
 TEST_F(SessionOpenerTest, ASessionThatEndsMeanwhileIsAFailure) {
   keeps_trying = true;
   open();

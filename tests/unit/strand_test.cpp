@@ -1,5 +1,5 @@
-// Strand alone: what a calling thread does, and what it leaves to the loop's thread. By counts, not
-// by time.
+// Strand: which steps a calling thread runs, and which it leaves to the loop's thread. The tests
+// count steps and do not measure time.
 #include "common/base/strand.h"
 
 #include "common/base/clock.h"
@@ -20,7 +20,8 @@
 namespace baton::internal {
 namespace {
 
-// No thread, and time stands still: the test says when the loop's thread has its turn.
+// A strand without a thread, on a stopped clock. The test calls turn() in place of the loop's
+// thread.
 class BareStrand final : public Strand {
  public:
   BareStrand() : Strand(clock_, [](std::string_view) { FAIL() << "a step failed"; }) {}
@@ -29,7 +30,7 @@ class BareStrand final : public Strand {
     const Turn turn(*this);
     work();
   }
-  // As long as somebody has rung.
+  // Repeats turn() while the strand has rung again.
   void turns() {
     for (int seen = 0; seen < rings_;) {
       seen = rings_;
@@ -85,7 +86,7 @@ TEST(StrandCaller, LeavesALongLineOfStepsToTheLoop) {
   EXPECT_EQ(done, up_to(kLine + 1)) << "first come, first served";
 }
 
-// One of them may be the news of a reconnect, with thousands of waiters to see to.
+// A posted step may report a reconnect and then serve thousands of waiters.
 TEST(StrandCaller, RunsNothingThatWasPostedAndDoesNotOvertakeIt) {
   BareStrand strand;
   std::vector<int> done;
@@ -138,7 +139,7 @@ TEST(StrandCaller, LeavesAnEndlessChainOfFollowUpsToTheLoop) {
   strand.run([&] { link(0); });
   EXPECT_LE(done.size(), std::size_t{1} + Strand::kFollowUps);
   EXPECT_GT(strand.rings(), 0) << "the loop must hear of it";
-  // What follows from a step comes before anything else, whoever asks for that.
+  // The follow-ups of a step run before any other step, also before the step of a caller.
   const std::size_t before = done.size();
   strand.run([&] { done.push_back(kChain); });
   EXPECT_EQ(done.size(), before);
@@ -156,7 +157,7 @@ TEST(StrandCaller, RunsWhatItsStepPostsIfThatIsBrief) {
   EXPECT_EQ(done, up_to(2));
 }
 
-// Steps that came in while another was run: these are brief, and their callers wait.
+// Steps that other callers added while a step ran. They are brief, and their callers wait.
 TEST(StrandCaller, RunsAFewStepsOfOtherCallers) {
   constexpr int kOthers = 20;
   BareStrand strand;
@@ -173,7 +174,7 @@ TEST(StrandCaller, RunsAFewStepsOfOtherCallers) {
   EXPECT_EQ(done, up_to(kOthers + 1));
 }
 
-// Otherwise callers could keep the loop's thread from its heartbeats.
+// Otherwise callers could delay the heartbeats of the loop's thread.
 TEST(StrandCaller, StepsAsideForTheLoop) {
   BareStrand strand;
   std::thread loop;
@@ -190,7 +191,7 @@ TEST(StrandCaller, StepsAsideForTheLoop) {
     while (!strand.wanted()) std::this_thread::yield();
     done.push_back(0);
   });
-  // It has its turn, or is about to.
+  // The loop's thread has its turn, or gets it soon.
   strand.run([&] { done.push_back(2); });
   const auto id = loop.get_id();
   loop.join();
@@ -199,7 +200,7 @@ TEST(StrandCaller, StepsAsideForTheLoop) {
   EXPECT_EQ(second, id);
 }
 
-// The same on a loop that has a thread, with callers that come at any time.
+// The same on a loop with a thread, with callers that come at any time.
 TEST(StrandCaller, WorksForFewOthersOnARealLoop) {
   constexpr int kThreads = 4;
   const int kCalls = test::scaled(20'000);
@@ -207,7 +208,7 @@ TEST(StrandCaller, WorksForFewOthersOnARealLoop) {
   static thread_local std::size_t ran = 0;  // steps on this thread during one call
   std::atomic<std::size_t> most{0};
   std::atomic<int> left{kThreads * kCalls};
-  std::vector<std::vector<int>> done(kThreads);  // on the strand
+  std::vector<std::vector<int>> done(kThreads);  // changed on the strand
   std::vector<std::thread> callers;
   for (int t = 0; t < kThreads; ++t) {
     callers.emplace_back([&, t] {
@@ -216,7 +217,7 @@ TEST(StrandCaller, WorksForFewOthersOnARealLoop) {
         loop.run([&, t, i] {
           ++ran;
           done[static_cast<std::size_t>(t)].push_back(i);
-          loop.at(loop.now(), [&] { ran += 1000; });  // due at once, and not the caller's to run
+          loop.at(loop.now(), [&] { ran += 1000; });  // due at once; the caller must not run it
           --left;
         });
         if (ran > most.load()) most.store(ran);

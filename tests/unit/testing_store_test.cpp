@@ -1,4 +1,4 @@
-// testing::MemoryStore, method by method, as a user's test would use it.
+// testing::MemoryStore, method by method, as in the test of a user.
 #include <baton/baton.h>
 #include <baton/testing.h>
 
@@ -144,7 +144,7 @@ TEST_F(TestingStore, ExpireSessionsReturnsWhenEveryClientKnows) {
     EXPECT_FALSE(a.valid());
     EXPECT_FALSE(b.valid());
     EXPECT_EQ(a.state(), LockState::lost);
-    store.advance(10s);  // new sessions, if they need time
+    store.advance(10s);  // gives time to open new sessions
   }
 }
 
@@ -172,7 +172,7 @@ TEST_F(TestingStore, DisconnectMakesSuspectThenLost) {
   EXPECT_TRUE(client.mutex("a").acquire({.timeout = 1h}).valid());
 }
 
-// The deadline is exact: valid one step before it, lost at it.
+// The deadline is exact: the lock is valid 1 ms before it, and lost 1 ms after it.
 TEST_F(TestingStore, ValidEndsExactlyAtTheDeadline) {
   MemoryStore store("ts");
   auto client = open();

@@ -85,11 +85,11 @@ TEST_F(TokenBaseEngine, LaterSessionOfAnotherBaseEndsWhoWaits) {
   EXPECT_FALSE(held->hold->valid());
   EXPECT_EQ(script_.opens, 2);
   const auto waits = acquire();
-  base_is(std::uint64_t{0});  // the store was wiped, and a client without a base was first
+  base_is(std::uint64_t{0});  // the store was wiped, and then first used by a client without a base
   ASSERT_TRUE(waits->error);
   EXPECT_EQ(waits->error->errc(), Errc::invalid_argument) << waits->error->what();
   EXPECT_EQ(script_.joins, 1);
-  // It tries again, and takes the right one.
+  // The engine tries again, and accepts the session with the right base.
   const auto later = acquire();
   loop_.advance(10s);
   EXPECT_EQ(script_.opens, 3);
@@ -143,7 +143,7 @@ TEST_F(TokenBaseEngine, TokenBeyondTheLastIsNotGranted) {
   EXPECT_EQ(last->hold->token(), kMaxToken);
 }
 
-// A store that opens a session and is silent from then on.
+// A store that opens a session and is silent after that.
 class FallsSilent final : public Backend {
  public:
   explicit FallsSilent(Script& script) : script_(script) {}
@@ -161,7 +161,7 @@ class FallsSilent final : public Backend {
   ThreadLoop loop_{real_clock(), [](std::string_view) {}};
 };
 
-// close() may wait 3 s for a goodbye; connect() has only what is left of its own timeout.
+// close() may wait 3 s for the store. connect() may wait only for the rest of its own timeout.
 TEST(TokenBaseConnect, IsBoundedWhenTheStoreFallsSilentBeforeItTellsTheBase) {
   Script script;
   const auto begin = BootClock::now();

@@ -139,7 +139,8 @@ TEST(Url, BadRoots) {
   EXPECT_TRUE(parse_url("etcd://h:1/zookeeper"));
 }
 
-// A password in a URL ends up in logs and process lists: refused, and never repeated.
+// A password in a URL appears in logs and process lists. So the URL is refused, and the error does
+// not show the password.
 TEST(Url, PasswordsAreRefusedAndNeverShown) {
   for (const std::string url :
        {"zk://user:canary4711@h:2181/a", "etcd://canary4711@h:2379", "etcds://u:canary4711@h:1,g:2",

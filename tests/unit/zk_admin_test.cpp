@@ -1,4 +1,4 @@
-// What operators ask of the ZooKeeper store.
+// The operations for operators on the ZooKeeper store.
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>
@@ -140,7 +140,7 @@ TEST_F(ZkAdminTest, EvictSaysIfItMayNot) {
   EXPECT_EQ(asked->error().errc(), Errc::permission_denied);
 }
 
-// A server that is busy says so; asking it again at once would make it worse.
+// A busy server refuses requests. An immediate retry would add to its load.
 TEST_F(ZkAdminTest, ThrottledQuestionsAreAskedAgainAfterAWhile) {
   ann.settled(ann.join(1));
   int refused = 0;

@@ -1,5 +1,5 @@
-// The connection breaks at every single place: before each request reaches the server, and before
-// each answer reaches us. Whatever was asked is asked again, as the engine does it.
+// The connection breaks at every place: before each request reaches the server, and before each
+// answer reaches the client. The test repeats the lost requests, as the engine does.
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct World {
   AskedPtr<WithdrawResult> withdraw() {
     return ann.persist([&] { return ann.withdraw(1, where); });
   }
-  // Nothing of ours is there, and nothing comes later.
+  // Expects that no entry of the client exists, and that none appears later.
   void expect_gone() {
     ann.move_until_idle();
     EXPECT_TRUE(ann.entries().empty());
@@ -42,9 +42,9 @@ struct World {
   }
 };
 
-// Runs `body` with one cut at every place, and with two at every pair of places, until it is done
-// before the cut is reached. body: true if all cuts have happened. Returns how many runs there
-// were.
+// Runs `body` with one cut at every place, and with two cuts at every pair of places, until it ends
+// before the cut is reached. `body` returns true if all cuts have happened. Returns the number of
+// runs.
 int everywhere(const std::function<bool(const CutPlan&)>& body, bool twice = true) {
   int runs = 0;
   for (int mode = 0; mode < 8; ++mode) {
@@ -203,7 +203,7 @@ TEST(ZkCutTest, InspectListAndEvict) {
       false);
 }
 
-// Everything in a row, so that a cut meets all that may be left over from before.
+// All operations in one sequence, so that a cut also meets the state that earlier operations left.
 TEST(ZkCutTest, WholeLife) {
   everywhere(
       [](const CutPlan& plan) {
@@ -224,8 +224,8 @@ TEST(ZkCutTest, WholeLife) {
       false);
 }
 
-// Given up after every number of deliveries, with a cut at every place: done means that it is gone
-// and will not appear later.
+// Gives up a join after every number of deliveries, with a cut at every place. After the withdraw
+// the entry is gone and does not appear later.
 TEST(ZkCutTest, GivingUpAnywhereLeavesNoEntry) {
   for (const bool directory_there : {false, true}) {
     for (int moves = 0, reached = 1; reached != 0; ++moves) {
@@ -258,7 +258,7 @@ TEST(ZkCutTest, GivingUpAnywhereLeavesNoEntry) {
   }
 }
 
-// ---- by hand
+// ---- single cases
 
 TEST(ZkCutTest, ListThatIsLostAfterTheCreateIsAskedForAlone) {
   World world;
@@ -279,7 +279,7 @@ TEST(ZkCutTest, ListThatIsLostAfterTheCreateIsAskedForAlone) {
   world.expect_one_entry(second);
 }
 
-// A server that is behind shows no trace of it before a sync.
+// A server that lags behind does not show the entry before a sync.
 TEST(ZkCutTest, LostCreateIsFoundThroughAServerThatIsBehind) {
   for (const bool give_up : {false, true}) {
     World world;
@@ -299,7 +299,7 @@ TEST(ZkCutTest, LostCreateIsFoundThroughAServerThatIsBehind) {
   }
 }
 
-// What others did before we asked is seen, whatever the server knows by itself.
+// A request sees what other clients did before it, even if the server lags behind.
 TEST(ZkCutTest, QuestionsSeeWhatHappenedThroughAServerThatIsBehind) {
   World world;
   FakeZkClient& ann = world.ann;
@@ -320,7 +320,7 @@ TEST(ZkCutTest, QuestionsSeeWhatHappenedThroughAServerThatIsBehind) {
   EXPECT_FALSE(ann.settled(ann.verify(1, world.where))->value());
 }
 
-// Names are unique, so this is somebody who means harm, or a copy of a tree.
+// Names are unique, so this entry is forged, or part of a copied tree.
 TEST(ZkCutTest, OnlyAnEntryOfOurSessionIsAdopted) {
   for (const std::int64_t owner : {std::int64_t{0}, std::int64_t{77}}) {
     World world;

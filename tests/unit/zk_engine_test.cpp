@@ -1,4 +1,4 @@
-// What ends a hold, and what does not: the engine and the ZooKeeper session together.
+// Which events end a hold, and which do not, with the engine on a ZooKeeper session.
 #include "fake_zk_process.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class ZkEngineTest : public ::testing::Test {
     if (!wire().connected()) wire().connect();
     wire().settle();
   }
-  // Heartbeats are answered, and now and then the holder looks.
+  // Lets time pass with answered heartbeats. The holder looks from time to time.
   void pass(Nanos time) {
     for (Nanos passed{}; passed < time; passed += 100ms) {
       loop.advance(100ms);

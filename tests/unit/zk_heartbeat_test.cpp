@@ -33,7 +33,7 @@ class ZkHeartbeatTest : public ::testing::Test, protected TransportListener {
     loop.step([&] { heartbeat->set_active(active); });
   }
   Texts sent() { return texts(wire.take_log()); }
-  // Everything is answered at once, for so long.
+  // Lets time pass while every request is answered at once.
   void live(Nanos span) {
     for (; span > 0ms; span -= 10ms) {
       wire.settle();
@@ -41,7 +41,7 @@ class ZkHeartbeatTest : public ::testing::Test, protected TransportListener {
     }
     wire.settle();
   }
-  // The contract's formula.
+  // The formula of the contract.
   static Time formula(Time heartbeat_sent, Nanos gap, Time write_sent) {
     const Nanos g = std::max<Nanos>(1s, gap);
     return std::min(heartbeat_sent + 6s - g, write_sent + 8s) - 80ms - 20ms;
@@ -119,7 +119,7 @@ TEST_F(ZkHeartbeatTest, BecomingActiveWithAnOldWriteBeatsAtOnceWithAWrite) {
   EXPECT_EQ(sent(), Texts{kWrite});
   const Time write = loop.now();
   wire.settle();
-  // The syncs before it were 1 s apart, the write came 300 ms after the last.
+  // The syncs before it were 1 s apart. The write came 300 ms after the last sync.
   EXPECT_LE(heartbeat->deadline(), formula(write, 300ms, write));
   EXPECT_GT(heartbeat->deadline(), write + 3s);
   live(2s);
@@ -167,7 +167,7 @@ TEST_F(ZkHeartbeatTest, AfterAnOutageASecondHeartbeatSoonMovesTheDeadline) {
   wire.connect();
   live(1s + 300ms);
   wire.cut();
-  loop.advance(3s);  // the first deadline afterwards is earlier than the next regular heartbeat
+  loop.advance(3s);  // the first deadline after this is earlier than the next regular heartbeat
   wire.connect();
   sent();
   live(100ms);
@@ -179,7 +179,7 @@ TEST_F(ZkHeartbeatTest, AfterAnOutageThatOutlastsTheLeaseTheSecondHeartbeatIsAWr
   wire.connect();
   live(1s + 300ms);
   wire.cut();
-  loop.advance(7s);  // the first deadline afterwards lies in the past
+  loop.advance(7s);  // the first deadline after this lies in the past
   wire.connect();
   sent();
   live(100ms);
@@ -214,7 +214,7 @@ TEST_F(ZkHeartbeatTest, BecomingActiveWhileDisconnectedWritesOnTheNextConnection
 TEST_F(ZkHeartbeatTest, ReconnectDoesNotWaitForTheOneThatWasLost) {
   wire.connect();
   live(1s + 300ms);
-  loop.advance(1s);  // one is under way
+  loop.advance(1s);  // a heartbeat is under way
   ASSERT_EQ(wire.requests(), 1u);
   wire.cut();
   sent();
@@ -230,14 +230,14 @@ TEST_F(ZkHeartbeatTest, DeadlineFollowsTheContract) {
   Time last = write;
   wire.settle();
   EXPECT_EQ(heartbeat->deadline(), formula(last, 0s, write));
-  HeartbeatLease lease(8s, last);  // the third term, of what the leader has heard, is its business
+  HeartbeatLease lease(8s, last);  // also computes the third term, which formula() does not have
   lease.reconnected(last);
   lease.answered(last, true, last);
-  // How long each of the next ones takes.
+  // The time that each further heartbeat takes.
   for (const Nanos late :
        {1ms, 1ms, 700ms, 2'500ms, 1ms, 1ms, 100ms, 3'900ms, 1ms, 1ms, 1'000ms, 1ms, 1ms}) {
-    // It goes when the last was answered, but not before the interval is over, unless a write is
-    // overdue.
+    // A heartbeat is sent when the last one was answered and the interval is over. A write that is
+    // overdue does not wait for the interval.
     if (wire.requests() == 0) loop.advance(std::max<Nanos>(last + 1s - loop.now(), 0s));
     ASSERT_EQ(wire.requests(), 1u);
     const Nanos gap = loop.now() - last;
@@ -273,12 +273,12 @@ TEST_F(ZkHeartbeatTest, LostOneMovesNothing) {
   const int told = renewed;
   loop.advance(1s);
   ASSERT_EQ(wire.requests(), 1u);
-  wire.cut_after_requests();  // the server has heard it; we cannot know
+  wire.cut_after_requests();  // the server has received it, but the client cannot know that
   EXPECT_EQ(heartbeat->deadline(), before);
   EXPECT_EQ(renewed, told);
 }
 
-// Only answers on the connection of today count, whatever a line may still bring.
+// Only answers on the current connection count, even if the transport brings older answers.
 TEST_F(ZkHeartbeatTest, AnswerOfAnOldConnectionMovesNothing) {
   struct Slow final : Transport {
     void send(const Request&, ReplyHandler answer) override { asked.push_back(std::move(answer)); }
@@ -340,7 +340,7 @@ TEST_F(ZkHeartbeatTest, RefusalsProveNothingAndAreTriedAgainLater) {
   EXPECT_GT(heartbeat->deadline(), before);
 }
 
-// A write that was refused is followed by a write, not by a sync: it is the write that is missing.
+// A heartbeat after a refused write is a write, not a sync, because the lease still needs a write.
 TEST_F(ZkHeartbeatTest, RefusedWriteIsFollowedByAWrite) {
   zk.refuse = [](const Request& r) {
     return r.kind == Request::Kind::remove ? int{ZSYSTEMERROR} : int{ZOK};

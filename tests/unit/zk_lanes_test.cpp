@@ -1,4 +1,4 @@
-// Watches beyond the budget of one session go to further ones.
+// Watches beyond the budget of one session use further sessions.
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Paths are "/app/job/AAAAAAAA1-lock-0000000000": 36 bytes, and 4 for the length. Two of them fit.
+// Paths are "/app/job/AAAAAAAA1-lock-0000000000": 34 bytes, and 4 for the length. Two of them fit.
 class ZkLanesTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kTwo = 80;
@@ -45,7 +45,7 @@ class ZkLanesTest : public ::testing::Test {
   }
   FakeWire& wire(std::size_t lane) { return zk.wire(lane); }
   std::size_t lanes() const { return zk.wires(); }
-  // Connects all that can be and lets everything arrive.
+  // Connects every lane that can connect, and delivers everything.
   void settle() {
     for (int round = 0; round < 3; ++round) {
       for (std::size_t i = 0; i < lanes(); ++i) {
@@ -97,7 +97,7 @@ TEST_F(ZkLanesTest, RoomThatBecomesFreeIsUsedAgain) {
             (std::set<std::string>{"/app/job/" + node(4), "/app/job/" + node(5)}));
 }
 
-// Two sessions have no mutual order.
+// The events of two sessions have no common order.
 TEST_F(ZkLanesTest, EventsOfFurtherSessionsAreNeverAGrant) {
   watch(9);  // own
   watch(1);
@@ -150,7 +150,7 @@ TEST_F(ZkLanesTest, EndOfAFurtherSessionIsALookForItsWatchersAlone) {
   EXPECT_EQ(events.size(), 3u);
 }
 
-// A server that ends them at once must not be asked for one after the other.
+// If a server ends further sessions at once, the client must not open one after the other.
 TEST_F(ZkLanesTest, NoNewSessionRightAfterOneEnded) {
   for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce);
   settle();
@@ -193,12 +193,12 @@ TEST_F(ZkLanesTest, FurtherSessionThatLosesItsConnectionKeepsItsWatches) {
   EXPECT_EQ(ann.resumed, 0) << "that is not our contact with the store";
 }
 
-// A holder must hear within a second that its entry is gone, also while nothing can be told there.
+// A holder must learn within a second that its entry is gone, even while this connection is cut.
 TEST_F(ZkLanesTest, OwnNodesWatchedOverAConnectionThatIsCutAreLookedAtUntilItIsBack) {
   watch(1, Nonce{9});
   watch(2, Nonce{9});
   watch(3);            // own, in the second session
-  watch(4, Nonce{9});  // one ahead: the second session tells when it is back
+  watch(4, Nonce{9});  // a predecessor: the second session reports it after the reconnect
   settle();
   ASSERT_EQ(wire(1).watches().size(), 2u);
   wire(1).cut();
@@ -241,7 +241,8 @@ TEST_F(ZkLanesTest, NothingIsLookedAtAfterTheEnd) {
   EXPECT_EQ(events, Texts{"3 look"});
 }
 
-// One that looked and found its node gone does not come back: nothing is left of its watch.
+// A watcher that has looked and found its node gone does not watch again. Its watch must be
+// removed.
 TEST_F(ZkLanesTest, WatchesOfThoseThatDoNotComeBackAreTakenBack) {
   for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) watch(nonce);
   settle();
@@ -255,7 +256,7 @@ TEST_F(ZkLanesTest, WatchesOfThoseThatDoNotComeBackAreTakenBack) {
   EXPECT_EQ(wire(1).watches(), std::set<std::string>{"/app/job/" + node(4)});
 }
 
-// The server of the other session may be ahead of ours.
+// The server of a further session may be ahead of the server of the first session.
 TEST_F(ZkLanesTest, LooksAreBehindASyncWhenThereAreFurtherSessions) {
   ann.settled(ann.look(1));
   EXPECT_EQ(texts(wire(0).take_log()), Texts{"children /app/job"});
@@ -278,8 +279,8 @@ TEST_F(ZkLanesTest, FurtherSessionsGoWithTheFirst) {
   EXPECT_FALSE(wire(1).line_alive());
 }
 
-// The engine takes its watches back and closes in one step; what was taken back is told to the
-// server after the step.
+// The engine removes its watches and closes in one step. The requests that remove the watches are
+// sent only after the step.
 TEST_F(ZkLanesTest, TakingWatchesBackAndClosingInOneStep) {
   std::vector<WatchId> ids;
   for (std::uint64_t nonce = 1; nonce <= 6; ++nonce) ids.push_back(watch(nonce));
@@ -297,7 +298,7 @@ TEST_F(ZkLanesTest, TakingWatchesBackAndClosingInOneStep) {
 }
 
 TEST_F(ZkLanesTest, ThereAreAtMostEightFurtherSessions) {
-  // Long names: each needs a session of its own.
+  // Each path is so long that it needs a session of its own.
   const std::string directory = "/app/" + std::string(90, 'x');
   for (int i = 0; i < 20; ++i) {
     loop.step([&] {

@@ -1,4 +1,4 @@
-// The session's life: opening, reconnecting, the lease, the end.
+// The life of a session: opening, reconnecting, the lease, the end.
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 class ZkLineTest : public ::testing::Test {
  protected:
-  // Everything is answered at once, for so long.
+  // Lets time pass while every request is answered at once.
   void live(FakeZkClient& client, Nanos span) {
     for (; span > 0ms; span -= 50ms) {
       client.wire().settle();
@@ -61,12 +61,13 @@ TEST_F(ZkLineTest, EndWhileOpeningIsAnsweredThereAndNotToldTwice) {
   EXPECT_TRUE(ann.ended.empty());
 }
 
-// Not a permanent error: the engine tells all who wait of those, and a session that ended before it
-// was used has cost nobody anything.
+// This must not be a permanent error, because the engine ends all waiting acquisitions with a
+// permanent error. A session that ended before its first use has lost nothing.
 TEST_F(ZkLineTest, EndWhileOpeningIsWorthAnotherTry) {
   FakeZkClient ann(zk, {.open = false});
   ann.wire().connect();
-  ann.wire().cut();  // the server went before it answered; the next one knows no such session
+  // the server fails before it answers, and the next one does not know the session
+  ann.wire().cut();
   ann.wire().expire();
   ASSERT_TRUE(ann.opened->got);
   EXPECT_TRUE(transient(ann.opened->error())) << ann.opened->error().what();
@@ -226,7 +227,7 @@ TEST_F(ZkLineTest, DestroyedSessionAnswersNothing) {
 
 // ---- the lease
 
-// Servers that were set back refuse whoever has seen more than they have, for ever.
+// Servers that were set back always refuse a client that has seen more than they have.
 TEST_F(ZkLineTest, SessionThatNobodyTakesBackIsGivenUpInTheEnd) {
   FakeZkClient ann(zk);
   ann.wire().cut();
@@ -275,7 +276,7 @@ TEST_F(ZkLineTest, LeaseThatRanOutNeverComesBack) {
   loop.advance(7s);
   ASSERT_LT(old->deadline(), loop.now());
   ann.wire().connect();
-  live(ann, 1s + 50ms);  // after such a gap one heartbeat alone proves too little
+  live(ann, 1s + 50ms);  // after this gap a single heartbeat proves too little
   EXPECT_TRUE(old->ended());
   EXPECT_NE(ann.session().lease(), old);
   EXPECT_GT(ann.session().lease()->deadline(), loop.now()) << "for who comes now";
@@ -300,7 +301,7 @@ TEST_F(ZkLineTest, IdleSessionStopsWritingAndBeginsAgainWithTheNextJoin) {
   EXPECT_GT(ann.session().lease()->deadline(), loop.now() + 3s);
 }
 
-// ---- goodbye
+// ---- close
 
 TEST_F(ZkLineTest, CloseFreesTheEntriesAndIsAnswered) {
   FakeZkClient ann(zk);
@@ -335,7 +336,7 @@ TEST_F(ZkLineTest, CloseDoesNotWaitForEver) {
   EXPECT_TRUE(closed->ok());
 }
 
-// What is under way is lost then, and would be asked for again and again.
+// Requests under way are lost then. They must not be retried again and again.
 TEST_F(ZkLineTest, CloseWhileOthersStillAskDoesNotSpin) {
   FakeZkClient ann(zk);
   ann.settled(ann.join(1));

@@ -11,7 +11,7 @@
 namespace baton::zk {
 namespace {
 
-// An outbox with nothing else on the line.
+// An outbox that is alone on its transport.
 class ZkOutboxTest : public ::testing::Test, protected TransportListener {
  protected:
   ZkOutboxTest() : line(zk.make_transport(*this)), wire(zk.wire(0)) { outbox->attach(line.get()); }
@@ -21,7 +21,7 @@ class ZkOutboxTest : public ::testing::Test, protected TransportListener {
   void transport_ended(Status, const std::string&) override {}
   void transport_event(NodeEvent, const std::string&) override {}
 
-  // A read of "/<name>"; its answer is noted as "<name> <status> <connection>".
+  // Reads "/<name>" and records the answer as "<name> <status> <connection>".
   std::uint64_t ask(const std::string& name) {
     std::uint64_t id = 0;
     loop.step([&] {

@@ -18,7 +18,7 @@ using E = TicketEvent;
 constexpr int kTicketStates = static_cast<int>(S::gone) + 1;
 constexpr int kTicketEvents = static_cast<int>(E::removed) + 1;
 
-// What is not in the table cannot happen.
+// A pair that is not in the table is not a legal transition.
 const std::map<std::pair<S, E>, S>& ticket_table() {
   static const std::map<std::pair<S, E>, S> rows{
       {{S::creating, E::withdraw}, S::cancelling_create},

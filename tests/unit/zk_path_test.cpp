@@ -75,7 +75,7 @@ TEST(ZkPath, LastNumberIsAnEntryAndExhausted) {
   EXPECT_FALSE(is_exhausted(0));
 }
 
-// Old servers count on below zero.
+// Old servers continue with negative numbers.
 TEST(ZkPath, WrappedNumbersComeAfterAllOthersInOrder) {
   const auto lowest = sequence_of("x-lock--2147483648");
   const auto next = sequence_of("x-lock--2147483647");
@@ -97,14 +97,14 @@ TEST(ZkPath, MoreThanTenDigitsAreNoNumber) {
   EXPECT_TRUE(sequence_of("x-lock-1")) << "fewer digits are fine";
 }
 
-// No server gives such a number (its counter has 32 bits), but anybody may make a node with such a
-// name: it must not stand before everybody in the list and behind everybody in the recipe.
+// The counter of a server has 32 bits, so no server gives this number. But anybody may create a
+// node with this name. It must not stand first in the list and last in the recipe.
 TEST(ZkPath, NumbersBeyond32BitsDoNotTurnTheOrderRound) {
   for (const char* child :
        {"x-lock-2147483648", "x-lock-9999999999", "x-lock--2147483649", "x-lock--4294967295",
         "x-lock--4294967296", "x-lock--4294967297", "x-lock--9999999999", "x__lock__-9999999999"}) {
     const auto number = sequence_of(child);
-    if (!number) continue;  // no entry: fine
+    if (!number) continue;  // not an entry, which is fine
     EXPECT_GT(*number, kLastSequence) << child;
     EXPECT_GT(rank_of(*number, false), rank_of(kLastSequence, true)) << child;
   }
@@ -184,7 +184,7 @@ TEST(ZkPath, PositionNeedsNumberAndName) {
   EXPECT_FALSE(position_of(make_queue({}), 1, "a-lock-0000000001"));
 }
 
-// Whoever has our number may have come before us: nobody of them holds.
+// A ticket with the same number may have come first, so no ticket with this number holds the lock.
 TEST(ZkPath, WithTiesEverybodyStandsBehindTheOthers) {
   const auto queue = make_queue({"a-lock-0000000003", "b-lock-0000000007", "c-lock-0000000007",
                                  "d-lock-0000000007", "e-lock-0000000009"});
@@ -226,7 +226,7 @@ TEST(ZkPath, RanksAreNeverZeroAndFollowTheNumbers) {
   }
 }
 
-// Position and recipe must agree on who is ahead.
+// Position and recipe must agree on the tickets that are ahead.
 TEST(ZkPath, RecipeAgreesWithThePosition) {
   std::mt19937 random(7);
   for (int round = 0; round < 2'000; ++round) {

@@ -1,4 +1,4 @@
-// What operators and holders ask of the ZooKeeper store ends with its caller.
+// Requests of operators and holders to the ZooKeeper store end with their callers.
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class ZkPatienceTest : public ::testing::Test {
       return inspected->answers + listed->answers + evicted->answers + verified->answers;
     }
   };
-  // Each by a caller that waits for five seconds.
+  // Sends each request for a caller that waits for five seconds.
   Questions ask_all() {
     Questions all;
     wait_only(5s);
@@ -51,7 +51,7 @@ class ZkPatienceTest : public ::testing::Test {
       EXPECT_EQ(error->errc(), Errc::timeout) << error->what();
     }
   }
-  // Only what keeps the session is sent.
+  // Returns what was sent, except heartbeats.
   Texts others() {
     Texts all;
     for (const auto& request : ann.wire().take_log()) {
@@ -82,7 +82,7 @@ TEST_F(ZkPatienceTest, QuestionsEndWithTheirCallersWhileThereIsNoConnection) {
 
 TEST_F(ZkPatienceTest, QuestionsEndWithTheirCallersWhenTheConnectionBreaksUnderThem) {
   const auto all = ask_all();
-  ann.wire().cut();  // no server has got them; they would be sent again
+  ann.wire().cut();  // no server has received them, so they would be sent again
   EXPECT_EQ(all.answers(), 0);
   loop.advance(5100ms);
   expect_late(all);
@@ -93,7 +93,7 @@ TEST_F(ZkPatienceTest, QuestionsEndWithTheirCallersWhenTheConnectionBreaksUnderT
   EXPECT_NE(zk.find("/app/job/" + entry()), nullptr);
 }
 
-// A question that waits for another try is not tried after its caller has left.
+// A request that waits for a retry is not sent after its caller has left.
 TEST_F(ZkPatienceTest, QuestionsThatAServerIsTooBusyForEndWithTheirCallers) {
   zk.refuse = [](const Request& request) {
     const bool beat = request.path == kMissingNode || request.path == "/";
@@ -126,7 +126,7 @@ TEST_F(ZkPatienceTest, CallersThatDoNotSayHowLongTheyWaitAreBoundedToo) {
   EXPECT_EQ(asked->error().errc(), Errc::connection_failed);
 }
 
-// An answer that comes after the end is dropped, and there is no second end.
+// An answer that comes after the end is dropped, and the caller gets no second answer.
 TEST_F(ZkPatienceTest, AnswersAfterTheEndAreDropped) {
   const auto all = ask_all();
   while (ann.wire().deliver_request()) {
@@ -144,7 +144,7 @@ TEST_F(ZkPatienceTest, ADeadlineThatHasPassedSendsNothing) {
   loop.advance(1ms);
   ASSERT_TRUE(evicted->got);
   EXPECT_EQ(others(), Texts{});
-  // The next caller has its own patience.
+  // The deadline does not apply to the next caller.
   EXPECT_TRUE(ann.settled(ann.evict(entry()))->value());
 }
 
@@ -155,7 +155,7 @@ TEST_F(ZkPatienceTest, ADestroyedSessionGivesNoAnswer) {
   EXPECT_EQ(all.answers(), 0);
 }
 
-// Right before it is sent: what is not wanted any more stays here.
+// The outbox checks whether a request is still wanted right before it sends the request.
 TEST_F(ZkPatienceTest, OutboxDropsWhatIsNoLongerWanted) {
   Outbox outbox;
   bool wanted = true;

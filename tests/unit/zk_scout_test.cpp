@@ -1,4 +1,4 @@
-// Servers that accept connections and stay silent.
+// SilentServerProbe finds servers that accept connections and stay silent.
 #include "zk/silent_server_probe.h"
 
 #include "common/base/thread_loop.h"
@@ -45,7 +45,8 @@ TEST_F(ZkScoutTest, FindsThoseThatAcceptAndStaySilent) {
             (Indexes{1, 3}));
 }
 
-// One that hangs up without a word may be dead behind its proxy: it does not count as an answer.
+// A server that closes the connection without data has not answered: it may be dead behind its
+// proxy.
 TEST_F(ZkScoutTest, TellsAnAnswerFromARefusal) {
   const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -88,7 +89,7 @@ TEST_F(ZkScoutTest, TellsOnTheStrand) {
   scout.reset();
 }
 
-// Destroyed before it is told; its thread ends by itself.
+// The probe is destroyed before it reports. Its thread ends by itself.
 TEST_F(ZkScoutTest, TellsNothingAfterItsEnd) {
   ThreadLoop loop(real_clock(), [](std::string_view) {});
   bool told = false;
@@ -98,7 +99,7 @@ TEST_F(ZkScoutTest, TellsNothingAfterItsEnd) {
       const SilentServerProbe scout(loop, {silent(), hangs_up()}, 50ms,
                                     [&](const ProbeResult&) { told = true; });
     }
-    // Found by another one, later, on the same loop.
+    // A second probe reports later on the same loop.
     auto second = std::make_shared<std::unique_ptr<SilentServerProbe>>();
     *second = std::make_unique<SilentServerProbe>(loop, std::vector{silent(), hangs_up()}, 500ms,
                                                   [&](const ProbeResult&) { done.set_value(); });

@@ -1,4 +1,4 @@
-// Tickets of the ZooKeeper store, with a connection that holds.
+// Tickets of the ZooKeeper store, on a connection that does not break.
 #include "fake_zk_client.h"
 #include "seam_cases.h"
 
@@ -19,7 +19,7 @@ class ZkSessionTest : public ::testing::Test {
   ManualLoop loop;
   FakeZk zk{loop};
 
-  // Alone, and first.
+  // The ticket is alone in the view.
   static void expect_holder(const AskedPtr<Standing>& asked, std::uint64_t nonce) {
     EXPECT_TRUE(holder(asked, nonce));
   }
@@ -124,7 +124,7 @@ TEST_F(ZkSessionTest, DirectoryThatVanishesInBetweenIsMadeAgain) {
   FakeZkClient ann(zk);
   int vanish = 3;
   zk.refuse = [&](const Request& request) {
-    // Always right before the entry is made.
+    // The directory vanishes right before the entry is created.
     if (request.kind == Kind::create_entry && zk.find("/app/job") != nullptr && vanish-- > 0) {
       zk.remove("/app/job");
     }
@@ -257,7 +257,7 @@ TEST_F(ZkSessionTest, ExhaustedDirectoryNeverGrantsAndTheEntryGoes) {
     EXPECT_EQ(asked->error().errc(), Errc::store_error);
     EXPECT_TRUE(says(asked->error(), "2147483647")) << asked->error().what();
     EXPECT_FALSE(ann.settled(ann.look(nonce))->ok());
-    // What the engine does then.
+    // The engine withdraws after this error.
     EXPECT_TRUE(ann.settled(ann.withdraw(nonce))->value().found);
   }
   EXPECT_EQ(ann.entries().size(), 1u) << "the one with a number of its own";
@@ -303,7 +303,7 @@ TEST_F(ZkSessionTest, VerifyIsProvenByAWrite) {
   EXPECT_TRUE(ann.settled(ann.verify(1))->value()) << "refused by everybody: decided all the same";
 }
 
-// ---- as at the other cluster
+// ---- the cases that the sessions of all clusters share
 
 struct ZkStore {
   using Client = FakeZkClient;

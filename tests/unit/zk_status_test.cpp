@@ -24,7 +24,7 @@ constexpr Row kTable[] = {
     {ZOK, Status::ok},
     {ZNONODE, Status::no_node},
     {ZNODEEXISTS, Status::node_exists},
-    // It may have happened, or may yet: whoever asked finds out.
+    // The request may have been executed, or may still be executed. The caller must find out.
     {ZSYSTEMERROR, Status::lost},
     {ZRUNTIMEINCONSISTENCY, Status::lost},
     {ZCONNECTIONLOSS, Status::lost},
@@ -41,7 +41,7 @@ constexpr Row kTable[] = {
     {ZAUTHFAILED, Status::auth_failed},
     {ZUNIMPLEMENTED, Status::unimplemented},
     {ZNOCHILDRENFOREPHEMERALS, Status::ephemeral_parent},
-    // The server, or the C client before it sent anything, said no.
+    // Refused by the server, or by the C client before it sent the request.
     {ZDATAINCONSISTENCY, Status::failed},
     {ZBADARGUMENTS, Status::failed},
     {ZNEWCONFIGNOQUORUM, Status::failed},
@@ -111,7 +111,7 @@ class ReadPassword : public ::testing::Test {
     return {"ann", file, ""};
   }
   static Credentials from_env() { return {"ann", "", "BATON_TEST_PASSWORD"}; }
-  // The error names the place and never tells what was in it.
+  // The error names the file or the variable, and does not show its content.
   static void expect_refused(const Credentials& credentials, const std::string& names) {
     const auto result = read_password(credentials);
     ASSERT_FALSE(result);

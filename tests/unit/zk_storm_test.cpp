@@ -1,5 +1,5 @@
-// The engine and the ZooKeeper session together, through storms: connections break, sessions end,
-// operators interfere, at random but repeatably. A seed decides everything.
+// The engine with the ZooKeeper session under random faults: connections break, sessions end, and
+// operators interfere. The seed determines everything.
 #include "fake_zk_process.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Storm {
     }
   }
 
-  // The wind drops: whoever waits gets his turn, and nothing is left over.
+  // Reconnects all clients. Every waiter must get the lock, and no entry may stay behind.
   void calm() {
     bool busy = true;
     for (int n = 0; busy && n < 2'000; ++n) {
@@ -88,7 +88,7 @@ class Storm {
       wire.connect();
     }
   }
-  // The server keeps its word: not before it has heard nothing for T.
+  // Ends a session only when the server has received nothing from it for the session timeout.
   void end_sessions() {
     for (std::size_t i = 0; i < zk_.wires(); ++i) {
       auto& wire = zk_.wire(i);
@@ -164,7 +164,7 @@ void storms(std::uint64_t first, std::uint64_t count, std::size_t watch_budget) 
 
 TEST(ZkStormTest, ExclusionTokensAndTidinessSurvive) { storms(1, 100, Watches::kBudget); }
 
-// Two watches fill a session, so most are on further ones.
+// Two watches fill a session, so most watches use further sessions.
 TEST(ZkStormTest, TheSameWithWatchesOnFurtherSessions) { storms(1'001, 50, 80); }
 
 }  // namespace

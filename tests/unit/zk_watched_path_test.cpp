@@ -18,7 +18,7 @@ using P = WatchProgress;
 constexpr int kWatchStates = static_cast<int>(W::over) + 1;
 constexpr int kWatchEvents = static_cast<int>(P::lane_ended) + 1;
 
-// What is not in the table cannot happen.
+// A pair that is not in the table is not a legal transition.
 const std::map<std::pair<W, P>, W>& watch_table() {
   static const std::map<std::pair<W, P>, W> rows{
       {{W::delayed, P::ask}, W::asked},          {{W::delayed, P::unwanted}, W::over},

@@ -1,4 +1,4 @@
-// When a watch says gone, when it says look, and what is asked of the server for it.
+// When a watch reports "gone", when it reports "look", and which requests it sends to the server.
 #include "fake_zk_watches.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST_F(ZkWatchesTest, LookIfTheOwnOneIsNotAnsweredYet) {
   watch("/a", "/own");
   settle();
   zk.remove("/a");
-  watch("/own");  // asked, but the news of the other is ahead of its answer
+  watch("/own");  // sent, but the event of the other path arrives before its answer
   settle();
   EXPECT_EQ(events, Texts{"/a look"});
 }
@@ -131,7 +131,7 @@ TEST_F(ZkWatchesTest, LookIfItIsGoneBeforeItIsWatched) {
   EXPECT_EQ(watches->bytes(0), std::string("/own").size() + 4);
 }
 
-// Not at once: it would be asked for again at once.
+// Not at once: the watcher would immediately watch again.
 TEST_F(ZkWatchesTest, WhatMayNotBeWatchedIsALookASecondLater) {
   zk.refuse = [](const Request&) { return int{ZNOAUTH}; };
   const WatchId taken_back = watch("/b");
@@ -149,7 +149,7 @@ TEST_F(ZkWatchesTest, WhatMayNotBeWatchedIsALookASecondLater) {
   EXPECT_EQ(loop.timers(), 0u);
 }
 
-// A server that throttles must not be asked again as fast as it answers.
+// A server that throttles must not get a new request as soon as it has answered.
 TEST_F(ZkWatchesTest, ThrottledOneIsALookASecondLater) {
   zk.refuse = [](const Request&) { return int{ZTHROTTLEDOP}; };
   watch("/a");
@@ -160,7 +160,7 @@ TEST_F(ZkWatchesTest, ThrottledOneIsALookASecondLater) {
   EXPECT_EQ(events, Texts{"/a look"});
 }
 
-// ---- what is asked
+// ---- requests to the server
 
 TEST_F(ZkWatchesTest, ManyWatchersAreOneRequestAndEachHearsOnce) {
   watch("/own");
@@ -199,7 +199,7 @@ TEST_F(ZkWatchesTest, GoneWhileItIsArmedAgainIsSeen) {
   watch("/a");
   settle();
   zk.write("/a", "x");
-  wire().deliver_answer();  // the change; it asks again
+  wire().deliver_answer();  // the change; the watch is requested again
   zk.remove("/a");
   settle();
   EXPECT_EQ(events, Texts{"/a look"});
@@ -377,7 +377,7 @@ TEST_F(ZkWatchesTest, NothingIsLeftOfThemAfterTheirEnd) {
   watch("/own", {}, true);
   wire().deliver_request();
   loop.step([&] {
-    line.reset();  // as the session does it
+    line.reset();  // as in the destructor of the session
     watches.reset();
   });
   loop.advance(1s);

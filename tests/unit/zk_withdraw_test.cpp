@@ -1,4 +1,4 @@
-// Leaving the queue of the ZooKeeper store: at every stage of a join, and afterwards.
+// Withdrawing from a queue of the ZooKeeper store at every stage of a join, and afterwards.
 #include "fake_zk_client.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_F(ZkWithdrawTest, RefusedRemovalSaysSoAndCanBeRepeated) {
   EXPECT_TRUE(ann.entries().empty());
 }
 
-// ---- while the create is on its way
+// ---- while the create is under way
 
 TEST_F(ZkWithdrawTest, CreateThatWasNotSentNeverIs) {
   ann.wire().cut();
@@ -175,7 +175,7 @@ TEST_F(ZkWithdrawTest, SearchSendsASyncBeforeItsList) {
   EXPECT_EQ(log, (Texts{"sync /app/job", "children /app/job"}));
 }
 
-// The join finds nothing and must not make one after the withdraw has found nothing, too.
+// The join finds no entry. It must not create one after the withdraw has also found none.
 TEST_F(ZkWithdrawTest, GivingUpWhileALostJoinIsLookedForLeavesNoEntry) {
   ann.join(1);
   ann.wire().cut();
@@ -197,7 +197,7 @@ TEST_F(ZkWithdrawTest, GivingUpWhileALostJoinIsReadLeavesNoEntry) {
   ann.wire().connect();
   ann.wire().settle();
   const auto again = ann.join(1);
-  ann.wire().exchange();  // it is there; whose it is, is on its way
+  ann.wire().exchange();  // the entry is found; the read of its owner is under way
   zk.remove(ann.entries().at(0));
   const auto gone = ann.withdraw(1);
   ann.settled(gone);
@@ -208,7 +208,7 @@ TEST_F(ZkWithdrawTest, GivingUpWhileALostJoinIsReadLeavesNoEntry) {
 
 TEST_F(ZkWithdrawTest, GivingUpWhileTheDirectoriesAreMadeLeavesNoEntry) {
   const auto joined = ann.join(1, "a/b/c");
-  ann.wire().exchange();  // there is no such directory
+  ann.wire().exchange();  // the server has no such directory
   const auto gone = ann.withdraw(1, "a/b/c");
   ann.settled(gone);
   EXPECT_TRUE(gone->ok());
