@@ -109,7 +109,7 @@ TEST(TryLockType, IsAnOptionalLock) {
   std::optional<Lock> plain = std::move(lock);  // for code that knows only std::optional
   ASSERT_TRUE(plain);
   EXPECT_TRUE(plain->valid());
-  plain = mutex.try_acquire();  // tries while `plain` still holds the lock, then releases it
+  plain = mutex.try_acquire();  // tries while `plain` holds the lock, then releases this lock
   EXPECT_FALSE(plain);
   EXPECT_TRUE((*mutex.try_acquire()).valid());
   Lock mine = mutex.try_acquire().value();

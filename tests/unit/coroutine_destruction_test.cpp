@@ -101,7 +101,7 @@ TEST(CoroutineDestruction, OnTheCallbackThreadAtRandomMomentsLeaksNothing) {
     std::atomic<bool> destroyed{false};
     Frame frame = take(client.mutex("a"), resumed);
     client.mutex("destroyer").acquire_async({}, [&](const Result<Lock>&) {
-      frame.destroy();  // it waits, or has ended
+      frame.destroy();  // the coroutine waits, or has ended
       destroyed = true;
     });
     for (int spin = 0; spin < i % 50 * 20; ++spin)

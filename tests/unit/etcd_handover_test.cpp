@@ -201,7 +201,8 @@ TEST_F(EtcdHandoverTest, LeaseThatIsRevokedIsAskedForOnce) {
   EXPECT_EQ(bob.ended[0].first, Errc::session_expired);
 }
 
-// A holder must not rely on its lock while no server answers whether the lease still exists.
+// A holder whose key is gone must learn it soon, even if no server answers what became of the
+// lease.
 TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughNobodyAnswers) {
   const auto own = bob.watch(standing->value().view.tickets.at(1));
   bob.pass(200ms);
@@ -216,7 +217,7 @@ TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughNobodyAnswers) {
   EXPECT_EQ(*own, 1) << "and once";
 }
 
-// The same while the client must authenticate first and no server answers.
+// The same if the client must authenticate first and no server answers.
 TEST_F(EtcdHandoverTest, WhoseKeyIsGoneHearsOfItThoughItsTokenHasRunOut) {
   FakeEtcd store{loop, 3};
   store.require_users();

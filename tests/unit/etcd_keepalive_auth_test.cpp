@@ -196,7 +196,8 @@ TEST_F(EtcdKeepaliveAuthTest, AuthenticationMovesWithTheEndpoint) {
   EXPECT_TRUE(etcd.alive(id));
 }
 
-// As above, but after many timeouts: one authentication may now take longer than the lease lives.
+// As above, but earlier timeouts have raised the time limit of a call. One authentication may now
+// take longer than the lease lives.
 TEST_F(EtcdKeepaliveAuthTest, AuthenticationThatHangsIsAskedForElsewhereInTime) {
   const auto id = key();
   to_next_beat();
@@ -253,7 +254,7 @@ TEST_F(EtcdKeepaliveAuthTest, RefusalThatStaysDoesNotAuthenticateAgainAndAgain) 
   EXPECT_LE(wire.count(Call::authenticate), 1u);
 }
 
-// The client has requested a token, and the answer is under way for a long time.
+// The client has requested a token, and the answer takes 500 ms.
 class EtcdKeepaliveTokenMissingTest : public EtcdKeepaliveAuthTest {
  protected:
   EtcdKeepaliveTokenMissingTest() {

@@ -108,7 +108,7 @@ TEST_F(EtcdSlowGrantTest, RenewalOfOneAloneDoesNotPutOffThoseOfTheOthers) {
 }
 
 TEST_F(EtcdSlowGrantTest, LeaseThatIsOverByThenIsReplaced) {
-  loop.advance(991ms);  // granted, and its keepalive is on its way
+  loop.advance(991ms);  // granted, and its keepalive is under way
   ASSERT_EQ(got, 0);
   ASSERT_EQ(leases->all().size(), 2u);
   const auto dead = leases->all()[1];

@@ -113,7 +113,7 @@ TEST_F(EtcdWatchesTest, LookThatNobodyAnswersIsNoDeletion) {
   const auto heard = watch("k", created, created);
   pass(20s);
   for (const auto& news : heard->news) EXPECT_FALSE(news.gone || news.pinned);
-  if (!heard->quiet()) return;  // the waiter looks when it gets such an event
+  if (!heard->quiet()) return;  // then the waiter looks by itself
   wire.heal();
   pass(10s);
   etcd.remove("k");

@@ -63,7 +63,7 @@ void FakeEtcdWire::ask(std::size_t endpoint, Call kind, const Message& request,
 
 void FakeEtcdWire::arrive(const std::shared_ptr<PendingCall>& call, const FakeFate& what) {
   const auto& asked = call->asked;
-  // A call that ended before it arrives was already on its way, so a fault does not stop it now.
+  // A call that has timed out was already on its way, so it arrives in spite of the fault.
   if (!call->done && (paths_[asked.endpoint].silent || paths_[asked.endpoint].down)) return;
   const std::shared_ptr<Message> served(call->response->New());
   const CallResult verdict =

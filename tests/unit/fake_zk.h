@@ -65,7 +65,7 @@ class FakeWire {
   bool idle() const { return to_server_.empty() && to_client_.empty(); }
   bool line_alive() const { return listener_ != nullptr; }
   std::int64_t session() const { return session_; }
-  Time heard_at() const { return heard_at_; }  // when the server last received from the client
+  Time heard_at() const { return heard_at_; }  // when the server last received anything
   std::size_t requests() const { return to_server_.size(); }
   std::size_t answers() const { return to_client_.size(); }
   const Request& next_request() const { return to_server_.front().request; }

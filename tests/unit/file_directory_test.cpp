@@ -174,8 +174,8 @@ TEST(StoreDirectory, FilesOfAGroupAreForTheGroupWhateverTheUmask) {
   EXPECT_EQ(status.st_mode & 07777, 02770u);
 }
 
-// Root may enter every directory, so permissions alone do not keep root out of a directory that
-// another user can change. Such a directory must be refused.
+// Root may enter every directory, so permissions do not keep root out of a directory that another
+// user can change. StoreDir must refuse it.
 TEST(StoreDirectory, AStrangersGroupDirectoryIsRefusedToRootToo) {
   if (::geteuid() != 0) return;  // other users cannot open it; see DirectoryRights
   const test::TempDir temp;

@@ -62,8 +62,9 @@ TEST(HeartbeatLeaseDeadline, FollowsTheFormulaOfTheContract) {
 }
 
 TEST(HeartbeatLeaseDeadline, IsHalfATAfterTheLastOfARegularRow) {
-  // Heartbeats go every second. `touched` is the fourth heartbeat before the last one: its answer
-  // came more than T/4 before the last but one was sent. touched + 8 s is earlier than hb + 5 s.
+  // Heartbeats go every second. `touched` is the fourth heartbeat before the last one: the newest
+  // whose answer came at least T/4 + 100 ms before the last but one was sent. touched + 8 s is
+  // earlier than hb + 5 s.
   HeartbeatLease lease(8'000ms, at(kT0));
   for (int i = 0; i <= 20; ++i) beat(lease, kT0 + i * 1'000ms, i % 2 == 0);
   EXPECT_EQ(lease.deadline(), at(kT0 + 20'000ms - 4'000ms + 8'000ms - 100ms));
@@ -91,7 +92,8 @@ TEST(HeartbeatLeaseDeadline, AGapIsNotForgottenWithTheNextHeartbeat) {
 }
 
 // Pings come a little more than half a tick apart. With T = 2 ticks the rule without a margin would
-// require only half a tick between the answer to a and p. Here the leader counts from 0.3 ms.
+// require only half a tick between the answer to a and p (lease.h explains a and p). In this test
+// the leader counts from 0.3 ms.
 TEST(HeartbeatLeaseDeadline, PingsThatComeALittleLateAreReckonedWith) {
   using std::chrono::microseconds;
   HeartbeatLease lease(4'000ms, at(kT0 - 500ms));

@@ -117,8 +117,7 @@ TEST(LossThread, DeadlinesWithdrawalsAndNudgesDoNotDependOnStopCallbacks) {
   callbacks.clear();
 }
 
-// Only the changes of this list are legal, and watching -> telling while the thread is not
-// stopping.
+// Legal changes are those in this list, and watching -> telling in the phase `running`.
 TEST(LossThread, DutiesChangeOnlyAsTheTableSays) {
   using internal::LossPhase;
   using D = internal::LossDuty;

@@ -59,7 +59,7 @@ TEST_F(ZkAdminTest, InspectOfAnUnusedLockIsEmpty) {
 TEST_F(ZkAdminTest, EntryThatGoesWhileItIsReadIsLeftOut) {
   for (std::uint64_t nonce = 1; nonce <= 3; ++nonce) ann.settled(ann.join(nonce));
   const auto asked = ann.inspect();
-  ann.wire().exchange();  // the list
+  ann.wire().exchange();  // the list of the entries
   zk.remove(ann.entries().at(1));
   ann.settled(asked);
   EXPECT_EQ(asked->value().entries.size(), 2u);

@@ -42,9 +42,9 @@ struct World {
   }
 };
 
-// Runs `body` with one cut at every place, and with two cuts at every pair of places, until it ends
-// before the cut is reached. `body` returns true if all cuts have happened. Returns the number of
-// runs.
+// Runs `body` with one cut at every place, and with two cuts at every pair of places, until
+// `body` ends before the cut is reached. `body` returns true if all cuts have happened. Returns the
+// number of runs.
 int everywhere(const std::function<bool(const CutPlan&)>& body, bool twice = true) {
   int runs = 0;
   for (int mode = 0; mode < 8; ++mode) {

@@ -227,7 +227,7 @@ TEST_F(ZkLineTest, DestroyedSessionAnswersNothing) {
 
 // ---- the lease
 
-// Servers that were set back always refuse a client that has seen more than they have.
+// Servers that were set back always refuse a client that has seen newer changes.
 TEST_F(ZkLineTest, SessionThatNobodyTakesBackIsGivenUpInTheEnd) {
   FakeZkClient ann(zk);
   ann.wire().cut();

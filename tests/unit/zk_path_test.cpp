@@ -75,7 +75,7 @@ TEST(ZkPath, LastNumberIsAnEntryAndExhausted) {
   EXPECT_FALSE(is_exhausted(0));
 }
 
-// Old servers continue with negative numbers.
+// After 2147483647 old servers continue with negative numbers.
 TEST(ZkPath, WrappedNumbersComeAfterAllOthersInOrder) {
   const auto lowest = sequence_of("x-lock--2147483648");
   const auto next = sequence_of("x-lock--2147483647");
@@ -97,8 +97,8 @@ TEST(ZkPath, MoreThanTenDigitsAreNoNumber) {
   EXPECT_TRUE(sequence_of("x-lock-1")) << "fewer digits are fine";
 }
 
-// The counter of a server has 32 bits, so no server gives this number. But anybody may create a
-// node with this name. It must not stand first in the list and last in the recipe.
+// The counter of a server has 32 bits, so no server gives this number. But any client may create
+// a node with this name. It must not stand first in the list and last in the recipe.
 TEST(ZkPath, NumbersBeyond32BitsDoNotTurnTheOrderRound) {
   for (const char* child :
        {"x-lock-2147483648", "x-lock-9999999999", "x-lock--2147483649", "x-lock--4294967295",

@@ -222,7 +222,7 @@ TEST_F(ZkSessionTest, EntryInTheWayIsAClearError) {
   EXPECT_TRUE(says(asked->error(), "not a directory")) << asked->error().what();
 }
 
-// ---- others in the directory
+// ---- other nodes in the directory
 
 TEST_F(ZkSessionTest, EntriesOfPeersCountAndOtherChildrenDoNot) {
   zk.put("/app/job/_c_0b5c1a6e-3f0a-4a3a-8a6e-9f3f6f8f2b11-lock-0000000000", FakeNode::Kind::entry,

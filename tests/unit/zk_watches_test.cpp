@@ -338,7 +338,7 @@ TEST_F(ZkWatchesTest, HandlersMayWatchAndUnwatch) {
   EXPECT_EQ(events, Texts{"/b look"});
 }
 
-// ---- soon
+// ---- watches that start soon, not at once
 
 TEST_F(ZkWatchesTest, SoonIsArmedAfter100Milliseconds) {
   watch("/own", {}, true);
