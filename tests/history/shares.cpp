@@ -106,9 +106,9 @@ AssertionResult complete(const Holds& holds, const std::vector<std::string>& who
 // - Contenders do not always join again in the order of their releases: Y may join late in one
 //   round and early in the next. While X waits, Y still has at most one turn (overtaken() checks
 //   it). But the rounds of X and Y shift against each other, so 0 and 2 turns are also correct.
-// - Between its release and its next entry X is not in the queue, and nobody waits for it. A slow X
-//   (garbage collection in a JVM, a process that gets no processor time) misses whole rounds, so
-//   any number is correct.
+// - Between its release and its next entry X is not in the queue, and no contender waits for it. A
+//   slow X (garbage collection in a JVM, a process that gets no processor time) misses whole
+//   rounds, so any number is correct.
 // The exact checks are therefore those of order. This check bounds how often X misses a round: more
 // than two turns of another contender must be rare, and each contender must have at least half of
 // an even share.
