@@ -86,7 +86,7 @@ class FakeEtcd {
 
   int authentications = 0;
   std::uint64_t told = 0;             // watch responses with events
-  bool names_refused_watches = true;  // newer servers answer with watch id -1
+  bool names_refused_watches = true;  // false: answer with watch id -1, as newer servers
   std::string refusal = "etcdserver: permission denied";
   // Servers from 3.4.42, 3.5.28 and 3.6.9 on check the token of every keepalive.
   bool checks_keepalives = true;
