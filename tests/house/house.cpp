@@ -1,3 +1,5 @@
+// Checks the source tree: which files may include which, the length of files, the names of
+// tests, and that docs/guarantees.md names tests that exist.
 #include "rules.h"
 
 #include <gtest/gtest.h>
@@ -16,10 +18,11 @@ const std::vector<std::string> kCode{".h", ".cpp"};
 // those below it.
 const std::vector<std::string> kLayers{"src/common/base", "src/common/seam", "src/common/recipe",
                                        "src/common/client", "src/common/api"};
-// All that a store may see of src/common.
+// The only layers of src/common that a store may include.
 const std::set<std::string> kBelowTheStores{"src/common/base", "src/common/seam"};
 
-// What each room's own third party is; everything else outside std and POSIX is forbidden.
+// The third-party headers that each room may include, besides the C++ and POSIX headers. A room is
+// a group of folders; see room_of().
 const std::map<std::string, std::vector<std::string>> kThirdParty{
     {"include", {}},
     {"src/common/base", {"spdlog/"}},
@@ -38,7 +41,7 @@ bool starts_with_any(const std::string& text, const std::vector<std::string>& al
   return std::any_of(all.begin(), all.end(), [&](const auto& p) { return text.starts_with(p); });
 }
 
-// C++ headers have neither suffix nor slash.
+// The name of a C++ standard header has no dot and no slash.
 bool is_std(const std::string& target) { return target.find_first_of("./") == target.npos; }
 
 bool is_system(const std::string& target) {
@@ -56,7 +59,7 @@ bool is_ours(const std::string& target) {
   return starts_with_any(target, kRooms);
 }
 
-// What keeps `from` from including `target`; empty: allowed.
+// The reason why a file of `room` may not have this include. Empty: it may have it.
 std::string objection(const std::string& room, const Include& include) {
   const auto& target = include.target;
   const auto third = kThirdParty.find(room);
@@ -100,7 +103,7 @@ TEST(House, IncludesFollowTheTable) {
   EXPECT_GT(seen, 100u) << "nothing was read";
 }
 
-// The checker itself: it must object where it should.
+// Checks objection() itself: it must refuse includes that the table forbids.
 TEST(House, TheTableBites) {
   const auto asks = [](const std::string& room, const std::string& target) {
     return objection(room, {"x.h", 1, target}) != "";
@@ -137,7 +140,7 @@ TEST(House, TheTableBites) {
   EXPECT_FALSE(asks("src/cli", "CLI/CLI.hpp"));
 }
 
-// A file that no list names is not compiled or not installed, and nothing else would say so.
+// A file that is in no list is not compiled or not installed, and no other check reports that.
 TEST(House, EverySourceIsInTheListOfItsRoom) {
   std::istringstream lines(text_of(BATON_SOURCES_FILE));
   std::set<std::string> listed;
@@ -173,7 +176,8 @@ TEST(House, NothingSleepsOutsideTheCommand) {
   EXPECT_FALSE(std::regex_search(code_of("// sleep_for(1)\nf(\"sleep(1)\");"), kSleep));
 }
 
-// Wall-clock and monotonic time have no place in deadlines: CLOCK_BOOTTIME alone.
+// Deadlines must be measured by CLOCK_BOOTTIME. The wall clock can be set, and the monotonic clock
+// stops while the computer sleeps.
 TEST(House, LeasesCountOnTheBootClock) {
   for (const char* file :
        {"src/common/seam/lease.cpp", "src/common/seam/lease.h", "src/common/base/clock.h"}) {
@@ -206,7 +210,7 @@ TEST(House, EveryGuaranteeNamesTestsThatExist) {
 
 TEST(House, TestNamesAreSentences) {
   for (const auto& name : tests_in_sources()) {
-    // A disabled one is a part of another test, which runs it in a process of its own.
+    // A disabled test is a part of another test, which runs it in a separate process.
     if (name.find(".DISABLED_") != name.npos) continue;
     EXPECT_EQ(name.find('_'), name.npos) << name;
   }
@@ -225,7 +229,7 @@ TEST(House, ConformanceKnowsPublicHeadersOnly) {
   }
 }
 
-// A case skips by the table of rig.cpp, through BATON_NEEDS, and in no other way.
+// A test case may skip only through BATON_NEEDS, which reads the table in rig.cpp.
 TEST(House, ConformanceSkipsByItsTableOnly) {
   for (const auto& file : files_under("tests/conformance", kCode)) {
     if (file.filename() == "fixture.h") continue;

@@ -1,4 +1,5 @@
-// docs/model/README.md says which functions the steps of the model stand for: they must exist.
+// Checks that the functions which docs/model/README.md names exist. Its table names the functions
+// that each step of the model stands for.
 #include "rules.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ struct Named {
   std::string function;
 };
 
-// Rows of the table: `src/a/b.cpp`: `X::f`, `X::g`; `src/c.cpp`: `h`.
+// A row of the table has the form `src/a/b.cpp`: `X::f`, `X::g`; `src/c.cpp`: `h`.
 std::vector<Named> functions_named_in(const std::string& row) {
   static const std::regex kQuoted("`([^`]+)`");
   std::vector<Named> found;
@@ -32,7 +33,8 @@ std::vector<Named> functions_named_in(const std::string& row) {
   return found;
 }
 
-// A definition: the name and an opening parenthesis, not behind a dot, an arrow or a bracket.
+// Whether `text` has a line that begins with a type, then the name of the function and an opening
+// parenthesis. A call after a dot, an arrow or a bracket does not count.
 bool defines(const std::string& text, const std::string& function) {
   return std::regex_search(code_of(text),
                            std::regex("(^|\n)[A-Za-z][^\n;=.]*[ &*]" + function + "\\("));

@@ -1,4 +1,5 @@
-// The example of README.md is built as examples/first.cpp: both must have the same lines.
+// Checks that the example in README.md is code that compiles: examples/first.cpp must contain its
+// lines in the same order.
 #include "rules.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,8 @@
 namespace baton::house {
 namespace {
 
-// Lines without indentation and without those that differ on purpose: first.cpp takes any URL.
+// The lines without indentation and without empty lines. Leaves out the lines that differ on
+// purpose: includes, main() and Client::connect(), because first.cpp takes any URL.
 std::vector<std::string> lines_of(const std::string& code) {
   std::istringstream in(code);
   std::vector<std::string> lines;
@@ -24,8 +26,8 @@ std::vector<std::string> lines_of(const std::string& code) {
   return lines;
 }
 
-// The first line of the page's first C++ block that does not follow in the program; empty: none.
-// "no example": the page has no such block.
+// The first line of the page's first C++ block that the program does not have, in the same order.
+// Empty: the program has every line. "no example": the page has no C++ block.
 std::string first_missing(const std::string& page, const std::string& program) {
   const std::string opening = "```cpp\n";
   const auto begin = page.find(opening);
