@@ -1,11 +1,12 @@
-// A program outside the tree: uses what README shows, and nothing but the installed headers.
+// A program outside the source tree. It checks that the calls shown in README.md work with only the
+// installed headers.
 #include <baton/baton.h>
 #include <baton/etcd_channel.h>
 #include <baton/testing.h>
 
 #include <cstdio>
 
-// No header of gRPC is needed to pass a channel on.
+// A program can pass a channel on without any header of gRPC.
 bool a_null_channel_is_refused() {
   const std::shared_ptr<grpc::Channel> none;
   const auto client = baton::Client::try_connect(baton::EtcdChannel(none, "/app"));
