@@ -1,5 +1,5 @@
-// A lock that a coroutine acquires and drops in the same statement. clang warns of it. g++ 12 does
-// not: it ignores [[nodiscard]] behind co_await.
+// The wrong code drops the result of co_acquire() in the statement that acquires the lock. clang
+// warns about it. g++ 12 does not warn, because it ignores [[nodiscard]] after co_await.
 // refused with: ignoring return value of function declared with 'nodiscard' attribute
 #include <baton/baton.h>
 
@@ -24,7 +24,7 @@ Task take(baton::DistributedMutex mutex) {
 #endif
 }
 
-// Not awaited at all: nothing is acquired.
+// The wrong code does not await the result, so it acquires nothing.
 Task forget(baton::DistributedMutex mutex) {
 #if WRONG == 2
   mutex.co_acquire();

@@ -1,4 +1,4 @@
-// Options of which a program names some: no warning about the others.
+// A program that sets only some fields of an options struct gets no warning about the others.
 // compiles without a warning
 #include <baton/baton.h>
 

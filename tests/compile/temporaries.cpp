@@ -1,5 +1,6 @@
-// A lock, or what may contain one, that is asked by bool while it is a temporary: the lock is
-// released before the answer is used. Each wrong form stands beside its right form.
+// The wrong code converts a temporary lock, or a temporary object that may contain a lock, to bool.
+// The temporary releases the lock before the program uses the answer. The right code stands next to
+// each wrong one.
 // refused with: operator bool.* deleted|deleted function .*operator bool|'bool' uses deleted
 #include <baton/baton.h>
 
@@ -41,7 +42,7 @@ void try_acquire_and(baton::DistributedMutex& mutex, bool wanted) {
   if (wanted && mutex.try_acquire()) work();
 #else
   if (auto lock = wanted ? mutex.try_acquire() : baton::TryLock()) work();
-  // Asks without holding.
+  // This only checks whether the lock was free. It does not keep the lock.
   if (wanted && mutex.try_acquire().has_value()) work();
 #endif
 }
@@ -65,7 +66,7 @@ bool try_acquire_cast(baton::DistributedMutex& mutex) {
 #endif
 }
 
-// The lock that is inside is a temporary too.
+// The lock inside the temporary is a temporary too.
 void try_acquire_inside(baton::DistributedMutex& mutex) {
 #if WRONG == 6
   if (*mutex.try_acquire()) work();
@@ -80,7 +81,8 @@ void acquire_for(baton::DistributedMutex& mutex) {
 #else
   if (baton::Lock lock = mutex.acquire_for(1s)) work();
   if (auto lock = mutex.acquire(); lock) work();
-  if (mutex.acquire_for(1s).valid()) work();  // asks without holding
+  // This only checks. It does not keep the lock.
+  if (mutex.acquire_for(1s).valid()) work();
 #endif
 }
 
