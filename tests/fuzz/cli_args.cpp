@@ -1,4 +1,5 @@
-// The command line: a parsed command or exit code 64, and words that arrive as they were written.
+// Fuzzes the parser of the command line. Any input gives a parsed command, help, or exit code 64,
+// and the values arrive unchanged.
 #include <baton/name.h>
 
 #include "args.h"
@@ -27,7 +28,7 @@ struct Outcome {
   std::string printed;
 };
 
-// Help goes to stdout: caught, and nothing else may go there.
+// Captures std::cout. Only help may be printed there.
 Outcome parse(const std::vector<std::string>& words) {
   Outcome outcome;
   std::ostringstream caught;
@@ -41,7 +42,7 @@ Outcome parse(const std::vector<std::string>& words) {
   }
   std::cout.rdbuf(stdout_was);
   outcome.printed = caught.str();
-  // Exactly one of: a command, a refusal, help.
+  // The outcome is exactly one of: a command, a refusal, help.
   FUZZ_REQUIRE(outcome.printed.empty() == (outcome.args || outcome.refused));
   return outcome;
 }
@@ -61,14 +62,14 @@ void check_command(const Args& args, const std::vector<std::string>& words) {
     FUZZ_REQUIRE(args.job.empty() && !args.timeout && !args.grace);
     return;
   }
-  // The job is what stands behind a "--", to the last word and the last byte.
+  // The job is every word after a "--", unchanged.
   FUZZ_REQUIRE(!args.job.empty() && !args.job[0].empty());
   FUZZ_REQUIRE(args.job.size() < words.size());
   FUZZ_REQUIRE(std::equal(args.job.rbegin(), args.job.rend(), words.rbegin()));
   FUZZ_REQUIRE(words[words.size() - args.job.size() - 1] == "--");
 }
 
-// An option's value, or a word, arrives untouched or is refused.
+// The value of an option, or a word, arrives unchanged or is refused.
 void check_value(const std::string& value) {
   const auto option = [&](const char* flag, std::string Args::*field, bool joined) {
     std::vector<std::string> words{"show", "a"};
@@ -106,7 +107,7 @@ void check_duration(const std::string& text) {
   FUZZ_REQUIRE(text[0] >= '0' && text[0] <= '9', text);
   const bool zero = text.find_first_of("123456789") == std::string::npos;
   FUZZ_REQUIRE(zero == (time->count() == 0), text);
-  // What was read can be written and read again.
+  // The duration can be written in milliseconds and parsed again.
   FUZZ_REQUIRE(parse_duration(std::to_string(time->count()) + "ms") == time, text);
 }
 
@@ -116,7 +117,7 @@ void check_duration(const std::string& text) {
 FUZZ_TARGET(cli_args) {
   using namespace baton::cli;
   ::unsetenv("BATON_URL");
-  // One word a line: corpus and dictionary can be read.
+  // One word on each line, so that people can read the corpus and the dictionary.
   std::vector<std::string> words;
   std::istringstream lines{std::string(input)};
   for (std::string line; std::getline(lines, line);) {

@@ -1,6 +1,7 @@
-// What etcd answers: ranges, transactions and watches, some of them changed by the fuzzer. Whatever
-// comes, sessions neither crash nor hang nor answer twice, and take themselves for holders only
-// where a complete reading says so. As long as nothing was changed, two never hold.
+// Fuzzes the answers of etcd: ranges, transactions and watches, some of them changed by the fuzzer.
+// With any answers the sessions do not crash, hang or answer twice, and a session reports that it
+// holds the lock only if a complete range answer proves it. While no answer was changed, two
+// sessions never hold the lock at the same time.
 #include <baton/error.h>
 
 #include "common/seam/lock_name.h"
@@ -25,8 +26,8 @@ using std::chrono::milliseconds;
 
 constexpr const char* kPrefix = "/app/job/";
 
-// The rule of the house, written plainly: a complete reading with my own key as it was created, and
-// no direct entry that is older.
+// The queue rule, written a second time in a simple way. The range answer must be complete, contain
+// the client's own key with the right create revision, and contain no older entry.
 bool proves_holder(const etcdpb::RangeResponse& reading, const std::string& key,
                    std::uint64_t token) {
   const auto mine = static_cast<std::int64_t>(token);
@@ -45,7 +46,7 @@ bool proves_holder(const etcdpb::RangeResponse& reading, const std::string& key,
   return there && !reading.more();
 }
 
-// The pure rule, asked about any answer at all.
+// Checks read_queue() with any range answer.
 void check_rule(Input& in) {
   etcdpb::RangeResponse reading;
   if (!reading.ParseFromString(in.text())) return;
@@ -105,7 +106,7 @@ class Peer final : private SessionListener {
     loop_.step([&] { session_.reset(); });
   }
 
-  // Asks, and lets time pass; nothing: no answer within a second.
+  // Sends a request and lets time pass. Empty: there was no answer within a second.
   template <class T, class F>
   std::optional<Result<T>> ask(F question) {
     auto asked = std::make_shared<Asked<T>>();
@@ -132,7 +133,7 @@ class Peer final : private SessionListener {
 
  private:
   void session_ended(std::error_code, const std::string&) override {
-    FUZZ_REQUIRE(!over_);  // once
+    FUZZ_REQUIRE(!over_);  // the end is reported once
     over_ = true;
   }
   void session_resumed() override {}
@@ -190,7 +191,7 @@ class World {
         peer.wire.inner().break_streams();
         peer.pass();
         return;
-      case 3: {  // by the hand of an operator, or a stranger who goes
+      case 3: {  // an operator removes a key, or a client that is not ours leaves
         const auto keys = etcd_.keys(kPrefix);
         if (!keys.empty()) etcd_.remove(keys[in_.byte() % keys.size()]);
         peer.pass();
@@ -241,7 +242,7 @@ class World {
   bool judge_and_watch(Peer& peer, Nonce nonce, const Standing& standing, const LockName& name) {
     const auto judged = judge(standing.view, nonce);
     if (judged.verdict == Verdict::waiting) {
-      // As the engine does: whatever the watch says, somebody looks again.
+      // The engine also looks again after every watch event. check() does that for every ticket.
       loop_.step([&] {
         peer.session().watch(
             name, *judged.predecessor, {nonce, false},
@@ -265,7 +266,7 @@ class World {
       Peer& peer = *peers_[ticket.peer];
       if (peer.over()) continue;
       const Nonce nonce{ticket.nonce};
-      const auto hint = std::exchange(hints_[nonce], {});  // as the engine does
+      const auto hint = std::exchange(hints_[nonce], {});  // the engine, too, uses a hint once
       const auto look =
           peer.ask<Standing>([&](auto& s, auto a) { s.look(name, nonce, hint, std::move(a)); });
       if (look && *look) holders += judge_and_watch(peer, nonce, **look, name) ? 1 : 0;
@@ -276,7 +277,7 @@ class World {
   Input& in_;
   ManualLoop loop_;
   FakeEtcd etcd_;
-  std::map<Nonce, LookHint> hints_;  // of the last event of the predecessor's watch
+  std::map<Nonce, LookHint> hints_;  // from the last event of the watch on the predecessor
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<OurTicket> tickets_;
   std::uint64_t next_nonce_ = 1;
@@ -286,7 +287,8 @@ class World {
 }  // namespace baton::fuzz
 
 FUZZ_TARGET(etcd_answers) {
-  GTEST_FLAG_SET(break_on_failure, true);  // what the fakes expect is promised, too
+  // A failed check in the fakes is a failure of the target, too.
+  GTEST_FLAG_SET(break_on_failure, true);
   baton::fuzz::Input in(input);
   baton::fuzz::check_rule(in);
   baton::fuzz::World(in).run();

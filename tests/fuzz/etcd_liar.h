@@ -1,4 +1,4 @@
-// A wire to the fake etcd cluster on which a fuzzer changes what the servers answer.
+// A transport to the fake etcd cluster on which a fuzzer changes the answers of the servers.
 #pragma once
 
 #include "etcd/baton_etcd_wire.pb.h"
@@ -19,9 +19,9 @@ class LyingWire final : public etcd::Transport {
  public:
   LyingWire(FakeEtcd& etcd, Input& in) : inner_(etcd), in_(in) {}
 
-  bool lies = false;                            // from now on
-  bool lied() const noexcept { return lied_; }  // something was changed, ever
-  // Every reading that the client was shown, whole or inside a transaction.
+  bool lies = false;                            // while true, change() may change each message
+  bool lied() const noexcept { return lied_; }  // at least one message was changed
+  // Every range answer that the client received, alone or as the last part of a transaction.
   const std::vector<etcdpb::RangeResponse>& readings() const { return readings_; }
   FakeEtcdWire& inner() { return inner_; }
 
@@ -63,7 +63,7 @@ class LyingWire final : public etcd::Transport {
       etcd::CallResult said;
       if (wire.lies) wire.change(said, *copy);
       if (said.code != 0) {
-        listener.stream_ended(said);  // this may be gone after it
+        listener.stream_ended(said);  // may delete this stream
       } else {
         listener.stream_message(*copy);
       }
@@ -74,7 +74,7 @@ class LyingWire final : public etcd::Transport {
     std::unique_ptr<etcd::Stream> inner;
   };
 
-  // Leaves it, adds to it, puts something else in its place, or makes an error of it.
+  // Leaves the message as it is, adds to it, replaces it, or turns it into an error.
   void change(etcd::CallResult& verdict, etcd::Message& body) {
     switch (in_.byte() % 8) {
       case 0:
@@ -96,7 +96,7 @@ class LyingWire final : public etcd::Transport {
     lied_ = true;
   }
 
-  // The fields that decide something, at their edges.
+  // Sets the fields that matter to the client to extreme values.
   void twist(etcd::Message& body) {
     const auto number = [this] { return static_cast<std::int64_t>(in_.edge()); };
     if (auto* range = reading_in(body)) {

@@ -1,6 +1,6 @@
-// The directory of a file store, made by the fuzzer and opened by the real store: two clients on
-// three locks. Whatever is found there, nobody crashes or hangs, two never hold one lock, and
-// tokens go forward or somebody says so.
+// Fuzzes the file store: two clients use three locks in a directory that the fuzzer made. With any
+// content of the directory, the clients do not crash or hang, two clients never hold one lock at
+// the same time, and tokens increase or the store returns an error.
 #include <baton/error.h>
 
 #include "common/recipe/queue_rule.h"
@@ -12,7 +12,7 @@
 namespace baton::fuzz {
 namespace {
 
-constexpr const char* kLocks[] = {"a", "a/b", "z"};  // nothing was left of the last one
+constexpr const char* kLocks[] = {"a", "a/b", "z"};  // the fuzzer makes no files for lock "z"
 
 struct OurTicket {
   std::size_t client;
@@ -44,7 +44,7 @@ class World {
     try {
       clients_[i].emplace(directory_);
     } catch (const Error& error) {
-      // A damaged store is refused, and says so.
+      // A damaged store is refused, and the error has a message.
       FUZZ_REQUIRE(error.what()[0] != '\0');
     }
   }
@@ -73,7 +73,7 @@ class World {
       case 3:
         evict(client, lock);
         return;
-      case 4:  // over the end of a file
+      case 4:  // enough tickets to fill a queue file
         for (int n = 0; n < 70; ++n) {
           if (!join(who, lock)) return;
           leave(tickets_.size() - 1);
@@ -102,7 +102,7 @@ class World {
       FUZZ_REQUIRE(standing.error().what()[0] != '\0');
       return false;
     }
-    // Whoever gets a place gets a token above all that were given out before him.
+    // A new ticket has a token above every earlier token of this lock.
     FUZZ_REQUIRE(standing->token > newest_[lock], std::to_string(standing->token));
     FUZZ_REQUIRE(standing->token < std::uint64_t{1} << 63);
     if (lock == "z") FUZZ_REQUIRE(standing->token >= ruins_.counted());
@@ -115,7 +115,7 @@ class World {
     const auto ticket = tickets_[i];
     tickets_.erase(tickets_.begin() + static_cast<std::ptrdiff_t>(i));
     const auto gone = clients_[ticket.client]->withdraw(ticket.lock, ticket.nonce);
-    FUZZ_REQUIRE(gone.has_value());  // leaving needs nothing that could fail
+    FUZZ_REQUIRE(gone.has_value());  // withdraw needs no resource that may be unavailable
     const auto after = clients_[ticket.client]->look(ticket.lock, ticket.nonce);
     FUZZ_REQUIRE(!after || after->view.tickets.empty());
   }
@@ -154,7 +154,7 @@ class World {
       if (!standing) continue;
       const auto judged = internal::judge(standing->view, Nonce{ticket.nonce});
       const bool missing = judged.verdict == internal::Verdict::missing;
-      FUZZ_REQUIRE(missing == ticket.evicted);  // nobody's place is lost but by force
+      FUZZ_REQUIRE(missing == ticket.evicted);  // only eviction removes a ticket
       if (missing) continue;
       FUZZ_REQUIRE(standing->token == ticket.token);
       FUZZ_REQUIRE(standing->sign && !standing->sign->evicted());
@@ -168,7 +168,7 @@ class World {
     FUZZ_REQUIRE(holders <= 1, lock);
   }
 
-  // Whoever holds is the first that anybody sees.
+  // Every client must see the holder's ticket as the first of the queue.
   void check_holder(FileClient& client, const OurTicket& ticket) {
     const auto first = client.verify(ticket.lock, ticket.nonce);
     FUZZ_REQUIRE(!first || *first);

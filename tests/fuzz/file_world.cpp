@@ -27,7 +27,7 @@ std::string bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// One record from four bytes or more: mostly what a client would write.
+// One record from at least three bytes of the input. Most records are as a client writes them.
 QueueRecord make_record(Input& in) {
   QueueRecord record{};
   const std::uint8_t what = in.byte();
@@ -42,7 +42,7 @@ QueueRecord make_record(Input& in) {
   record.since = 1'700'000'000'000'000;
   if ((what & 0x20) != 0) record.since = static_cast<std::int64_t>(in.edge());
   if ((what & 0x40) != 0) record.nonce = in.edge();
-  if ((what & 0x80) != 0) {  // nearly right
+  if ((what & 0x80) != 0) {  // one byte is wrong
     auto* raw = reinterpret_cast<unsigned char*>(&record);
     raw[in.below(sizeof record)] = in.byte();
   }
@@ -81,7 +81,7 @@ TokenPage make_page(Input& in) {
 FileRuins::FileRuins(const std::string& directory, Input& in) : directory_(directory) {
   ::mkdir(directory.c_str(), 0700);
   const std::uint8_t shape = in.byte();
-  if ((shape & 1) == 0) {  // else a new store
+  if ((shape & 1) == 0) {  // otherwise the store is new
     for (const char* folder : {"/clients", "/locks", "/locks/a", "/locks/a,", "/locks/a,/b"}) {
       ::mkdir((directory + folder).c_str(), 0700);
     }
@@ -123,7 +123,7 @@ std::string FileRuins::pick_content(Input& in, const std::string& name) {
     const auto id = parse_queue_file_name(name);
     if ((how & 1) == 0) content += bytes_of(make_header(in, capacity_of(id ? id->number : 1)));
     int records = (how >> 1) % 16;
-    if ((how & 0x20) != 0) records = 64 + records;  // about full
+    if ((how & 0x20) != 0) records = 64 + records;  // the file is about full
     for (; records > 0; --records) content += bytes_of(make_record(in));
   } else if (name.starts_with("tokens.")) {
     content = bytes_of(make_page(in));
@@ -166,8 +166,9 @@ void FileRuins::make_one(Input& in) {
     TokenPage page{};
     std::memcpy(&page, content.data(), sizeof page);
     if (token_page_damage(page) == nullptr) {
-      // Of another boot what counts is the limit: tokens up to it may have been handed out. Next to
-      // a counter of this boot, which was made from them, those of other boots say nothing.
+      // For a token file of another boot the limit counts, because tokens up to the limit may have
+      // been handed out. The counter of this boot was made from those files, so they do not count
+      // if it exists.
       const bool ours = name == "tokens." + current_boot();
       if (ours || !counted_here_) {
         counted_ = ours ? page.next : std::max({counted_, page.next, page.pending});
@@ -186,7 +187,7 @@ void FileRuins::make_one(Input& in) {
   }
 }
 
-// ---- a client
+// ---- A client.
 
 struct FileClient::Deaf : SessionListener {
   void session_ended(std::error_code, const std::string&) override {}
@@ -204,7 +205,7 @@ Result<T> FileClient::ask(F question) {
       out.emplace(std::move(result));
       done.release();
     }));
-    FUZZ_REQUIRE(answers == 0);  // never inside the call
+    FUZZ_REQUIRE(answers == 0);  // the answer never arrives inside the call
   });
   FUZZ_REQUIRE(done.try_acquire_for(std::chrono::seconds(4)));
   FUZZ_REQUIRE(answers == 1);

@@ -1,4 +1,4 @@
-// A directory of a file store as a fuzzer wants it, and clients that open it.
+// A damaged directory of a file store, made from a fuzz input, and clients that open it.
 #pragma once
 
 #include "common/seam/session.h"
@@ -19,9 +19,9 @@ using internal::Answer;
 using internal::Nonce;
 using internal::Standing;
 
-// What was left in the directory before anybody opens it: files of every kind, with names and
-// contents that are right, nearly right and wrong. Some of their clients live: this process keeps
-// their locks until the object goes.
+// The files that exist before a client opens the store: files of every kind, with names and
+// contents that are right, nearly right or wrong. Some client files look alive: this process keeps
+// their file locks until this object is destroyed.
 class FileRuins {
  public:
   FileRuins(const std::string& directory, Input& in);
@@ -29,9 +29,11 @@ class FileRuins {
   FileRuins(const FileRuins&) = delete;
   FileRuins& operator=(const FileRuins&) = delete;
 
-  // What a counter that could be trusted said before anybody came; 0: there was none.
+  // The lowest value that the token counter may continue from, as the undamaged token files record
+  // it. 0: there is no undamaged token file.
   std::uint64_t counted() const noexcept { return counted_; }
-  bool strange() const noexcept { return strange_; }  // something is no plain file or has two names
+  // Whether an entry is not a regular file, or has two names.
+  bool strange() const noexcept { return strange_; }
 
  private:
   void make_one(Input& in);
@@ -41,11 +43,11 @@ class FileRuins {
   const std::string directory_;
   std::vector<int> locked_;
   std::uint64_t counted_ = 0;
-  bool counted_here_ = false;  // by this boot
+  bool counted_here_ = false;  // counted_ is from the token file of this boot
   bool strange_ = false;
 };
 
-// One client, asked from this thread; every question is answered before the call returns.
+// One client, called from one thread. Every call returns after the store has answered.
 class FileClient {
  public:
   explicit FileClient(const std::string& directory);  // throws Error
@@ -62,7 +64,8 @@ class FileClient {
   Result<std::vector<std::string>> list(const std::string& prefix);
   Result<bool> evict(const std::string& lock, const std::string& entry);
   void close();
-  void crash();  // what the kernel does to the descriptors of a killed process
+  // Closes the descriptors without a clean end, as the kernel does for a killed process.
+  void crash();
 
  private:
   template <class T, class F>

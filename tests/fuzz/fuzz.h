@@ -1,4 +1,5 @@
-// What all fuzz targets share: how an input is taken apart, and how a broken promise is told.
+// Shared by all fuzz targets: how to read decisions from an input, and how to report a failed
+// check.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace baton::fuzz {
 
-// An input as a row of small decisions. Whoever asks for more than there is gets zeros.
+// An input as a sequence of small decisions. After the end of the input all reads return zeros.
 class Input {
  public:
   explicit Input(std::string_view bytes) : rest_(bytes) {}
@@ -39,7 +40,7 @@ class Input {
   }
   std::string text() { return std::string(take(byte())); }  // at most 255 bytes
   std::string_view rest() noexcept { return take(rest_.size()); }
-  // A number where numbers go wrong, or any.
+  // A number: an extreme value, a small value, or any value.
   std::uint64_t edge() noexcept {
     static constexpr std::array<std::uint64_t, 14> kEdges{0,
                                                           1,
@@ -63,7 +64,7 @@ class Input {
   std::string_view rest_;
 };
 
-// Prints what was promised and ends the process: the fuzzer keeps the input.
+// Prints the check that failed and aborts, so that the fuzzer keeps the input.
 [[noreturn]] inline void broken(const char* file, int line, const char* promise,
                                 const std::string& detail) {
   std::fprintf(stderr, "%s:%d: broken: %s%s%s\n", file, line, promise, detail.empty() ? "" : ": ",
@@ -73,7 +74,7 @@ class Input {
 
 using Body = void (*)(std::string_view);
 
-// For the driver that replays the corpus: every target of the binary, by name.
+// All targets of a binary, by name, for the program that replays the corpus.
 struct Target {
   const char* name;
   Body body;
@@ -93,8 +94,8 @@ struct Registered {
     if (!(promise)) ::baton::fuzz::broken(__FILE__, __LINE__, #promise, std::string(__VA_ARGS__)); \
   } while (false)
 
-// The body of a target. Built for libFuzzer it is the entry point; built with BATON_FUZZ_REPLAY it
-// is one of many that a plain program can run.
+// Defines the body of a target. For libFuzzer this is the entry point. With BATON_FUZZ_REPLAY the
+// target is one of several that the replay program can run.
 #ifdef BATON_FUZZ_REPLAY
 #define FUZZ_TARGET(name)                                                       \
   static void fuzz_##name(std::string_view);                                    \

@@ -1,4 +1,5 @@
-// Lock names: the rule of the contract, written a second time; and every store agrees with it.
+// Fuzzes lock names. is_valid_name() must agree with a second implementation of the rule in this
+// file, and every store must accept every legal name.
 #include <baton/error.h>
 #include <baton/name.h>
 
@@ -49,7 +50,7 @@ bool legal(std::string_view text) {
   return segments.size() <= 8 && std::all_of(segments.begin(), segments.end(), legal_segment);
 }
 
-// What encode_name() did, undone; only for what was not cut off.
+// Reverses encode_name(). Works only for a text that encode_name() did not cut off.
 std::string decode(std::string_view name) {
   std::string flat;
   for (const char c : name) {
@@ -73,7 +74,7 @@ bool shown_safely(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-// What the stores make of a legal name; each must find it again.
+// Each store maps a legal name to a path or key from which it can find the lock again.
 void check_stores(const LockName& name) {
   const auto segments = split(name.text());
   const auto directories = file::lock_directories(name);
@@ -82,7 +83,7 @@ void check_stores(const LockName& name) {
     const bool last = i + 1 == segments.size();
     FUZZ_REQUIRE(directories[i] == segments[i] + (last ? "" : ","));
     FUZZ_REQUIRE(!file::parse_queue_file_name(directories[i]) || last);
-    // A lock below another one must not be taken for an entry of it.
+    // A lock below another lock must not be mistaken for an entry of that lock.
     FUZZ_REQUIRE(!zk::sequence_of(segments[i]), segments[i]);
   }
   for (const std::string root : {"", "/app"}) {
@@ -121,7 +122,7 @@ void check_encoding(std::string_view text) {
     return;
   }
   FUZZ_REQUIRE(name.size() - hash == 3 + 64);
-  // A text that is cut off is told from its neighbours by the hash.
+  // The hash makes the names of two similar long texts different.
   auto other = std::string(text);
   other.back() = static_cast<char>(other.back() ^ 1);
   FUZZ_REQUIRE(encode_name(other) != name);

@@ -1,4 +1,4 @@
-// Replays the corpus of one target: a program without libFuzzer, for builds without clang.
+// Replays the corpus of one target without libFuzzer, for builds without clang.
 // Usage: baton_fuzz_replay NAME DIRECTORY_OR_FILE
 #include "fuzz.h"
 
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       std::cerr << "cannot read " << file << "\n";
       return 1;
     }
-    // Said before: whatever ends the process now, it is this input.
+    // Printed before the run. If the process ends now, this input is the cause.
     std::cout << file.string() << " (" << bytes.size() << " bytes)" << std::endl;
     target->body(bytes);
   }

@@ -1,4 +1,5 @@
-// Store URLs: accepted ones mean one thing, refused ones tell nothing of what they hold.
+// Fuzzes store URLs. An accepted URL has exactly one meaning. The error for a refused URL contains
+// no part of the URL that may be secret.
 #include <baton/error.h>
 #include <baton/name.h>
 
@@ -12,7 +13,7 @@
 namespace baton::internal {
 namespace {
 
-// The URL as one would write it who knows what it means.
+// The URL in its normal form.
 std::string write_store(const StoreUrl& url) {
   static constexpr char kHex[] = "0123456789ABCDEF";
   switch (url.kind) {
@@ -56,7 +57,7 @@ bool same(const StoreUrl& a, const StoreUrl& b) {
 
 void check_accepted(const StoreUrl& url) {
   const auto again = parse_url(write(url));
-  // Percent signs make it longer: what is too long then is not wrong.
+  // Percent signs make the URL longer, so it may be refused because of its length.
   FUZZ_REQUIRE(again ? same(url, *again) : write(url).size() > 8192, write(url));
   if (url.kind == StoreKind::file) {
     FUZZ_REQUIRE(url.directory.size() > 1 && url.directory.front() == '/');
@@ -69,7 +70,8 @@ void check_accepted(const StoreUrl& url) {
   FUZZ_REQUIRE(url.token_base <= std::uint64_t{1} << 62);
   for (const auto& endpoint : url.endpoints) {
     FUZZ_REQUIRE(!endpoint.host.empty() && endpoint.port != 0);
-    // It goes into the client library's list of servers: nothing that means something there.
+    // The host goes into the client library's list of servers, so it must not contain a character
+    // that has a meaning in that list.
     FUZZ_REQUIRE(endpoint.host.find_first_of(std::string_view("/,@ []\0", 7)) == std::string::npos);
     FUZZ_REQUIRE(std::count(url.endpoints.begin(), url.endpoints.end(), endpoint) == 1);
   }
@@ -94,7 +96,7 @@ FUZZ_TARGET(urls) {
   } else {
     check_refused(url.error());
   }
-  // Whatever stands behind the scheme may be a secret: it is in no message.
+  // All text after the scheme may be secret, so no message contains it.
   const std::string secret = "Hunter2";
   const auto colon = input.find(':');
   if (colon == std::string_view::npos || input.find(secret) != std::string_view::npos) return;
@@ -107,7 +109,7 @@ FUZZ_TARGET(urls) {
       FUZZ_REQUIRE(std::string_view(result.error().what()).find(secret) == std::string_view::npos,
                    result.error().what());
     }
-    // A user in a URL is refused, wherever it stands.
+    // A user name in the URL of a server is refused at every position.
     const bool server = text.starts_with("zk:") || text.starts_with("etcd");
     FUZZ_REQUIRE(!result || !server || text.find('@') == std::string::npos);
   }

@@ -1,6 +1,6 @@
-// What others leave in a lock's directory on ZooKeeper: names of children and data of nodes. The
-// queue rule is checked against one written plainly, and two real sessions take their turns between
-// whatever is there.
+// Fuzzes what other programs may leave in a lock's directory on ZooKeeper: names of children and
+// data of nodes. The queue rule must agree with a second, simpler implementation, and two real
+// sessions join and leave among these nodes.
 #include <baton/error.h>
 
 #include "common/recipe/queue_rule.h"
@@ -18,7 +18,8 @@ namespace {
 
 using fuzz::Input;
 
-// "mark, one to ten digits, or a minus and nine or ten, and nothing more": the number, or nothing.
+// The number at the end of `child`, or nothing. The name must end with the mark and one to ten
+// digits, or with the mark, a minus sign and nine or ten digits.
 std::optional<std::int64_t> number_behind(const std::string& child, const std::string& mark) {
   std::size_t digits = child.size();
   while (digits > 0 && child[digits - 1] >= '0' && child[digits - 1] <= '9') --digits;
@@ -61,13 +62,13 @@ void check_rule(const std::vector<std::string>& children) {
     if (nearest != nullptr) {
       FUZZ_REQUIRE(position->predecessor->sequence == nearest->sequence);
       FUZZ_REQUIRE(position->predecessor->name != child);
-      // For the recipe everybody ahead has a smaller rank, also with the same number.
+      // Every entry ahead has a smaller rank, also an entry with the same number.
       FUZZ_REQUIRE(rank_of(nearest->sequence, false) < rank_of(*sequence, true));
     }
     first += ahead == 0 ? 1 : 0;
     FUZZ_REQUIRE(!position_of(queue, *sequence, child + "x"));
   }
-  FUZZ_REQUIRE(first <= 1);  // one holder at most, whatever the list
+  FUZZ_REQUIRE(first <= 1);  // at most one holder, with any list of children
 }
 
 void check_data(const std::string& data) {
@@ -84,7 +85,7 @@ void check_status(Input& in) {
   FUZZ_REQUIRE(zk::call_error(status, code, "x").what()[0] != '\0');
 }
 
-// A name as peers, strangers and forgers choose it.
+// The name of a child as our clients, other programs or attackers choose it.
 std::string pick_child(Input& in) {
   const std::uint8_t what = in.byte();
   std::string number = std::to_string(static_cast<std::int64_t>(in.edge()));
@@ -98,7 +99,8 @@ std::string pick_child(Input& in) {
     case 2:
       return "0123abcd__lock__" + number;
     case 3:
-      return "AAAAAAAA" + std::to_string(in.byte() % 4) + "-lock-" + number;  // as if it were ours
+      // Looks like a node of our client.
+      return "AAAAAAAA" + std::to_string(in.byte() % 4) + "-lock-" + number;
     case 4:
       return in.text() + "-lock-" + number;
     case 5:
@@ -158,17 +160,17 @@ class World {
     const std::size_t who = (what >> 4) & 1;
     auto& client = *clients_[who];
     switch (what & 15) {
-      case 0:  // the answer to what is asked next is lost
+      case 0:  // the answer to one of the next requests is lost
         client.plan({{in_.byte() % 4}, in_.flag(), false, false});
         return;
-      case 1: {  // by the hand of an operator
+      case 1: {  // an operator removes a node
         const auto all = zk_.children(kDirectory);
         if (!all.empty()) zk_.remove(kDirectory + "/" + all[in_.byte() % all.size()]);
         client.move_until_idle();
         return;
       }
       case 2:
-        zk_.end(0x5000 + in_.byte() % 2);  // strangers go
+        zk_.end(0x5000 + in_.byte() % 2);  // another client's session ends, and its nodes go
         client.move_until_idle();
         return;
       case 3:
@@ -179,7 +181,7 @@ class World {
         const auto nonce = mine->nonce;
         tickets_.erase(mine);
         client.persist([&] { return client.withdraw(nonce); });
-        // Gone for sure: no node of that ticket is left.
+        // No node of the withdrawn ticket is left.
         for (const auto& path : client.entries()) {
           FUZZ_REQUIRE(path.find("/" + zk::entry_prefix(client.id(nonce))) == path.npos, path);
         }
@@ -191,10 +193,11 @@ class World {
         const bool calm = client.all_cut();
         const auto evicted = client.persist([&] { return client.evict(entry); });
         const auto after = zk_.children(kDirectory);
-        // Exactly the entry that was named, or nothing.
+        // Evict removes exactly the named entry, or nothing.
         const bool was = std::count(before.begin(), before.end(), entry) != 0 && sequence_of(entry);
         FUZZ_REQUIRE(after.size() == before.size() - (was ? 1 : 0), entry);
-        // After a lost answer "it is gone" may be taken for "by us".
+        // After a lost answer, evict may report that it removed an entry that another client
+        // removed.
         FUZZ_REQUIRE(evicted->ok() && (evicted->value() == was || !calm), entry);
         return;
       }
@@ -211,7 +214,7 @@ class World {
     auto& client = *clients_[who];
     const std::uint64_t nonce = next_nonce_++;
     const auto joined = client.persist([&] { return client.join(nonce); });
-    // Kept also if it failed: it may be there all the same.
+    // The ticket is kept even if join failed, because its node may exist.
     tickets_.push_back({who, nonce});
     FUZZ_REQUIRE(joined->got.has_value());
   }
@@ -230,8 +233,8 @@ class World {
     FUZZ_REQUIRE(holders <= 1);
   }
 
-  // A hold needs: the node exists, its owner is the session, its czxid is the token; and nobody
-  // has a number below or the same.
+  // The holder's node must exist, belong to the holder's session and have the token as its czxid.
+  // No other node may have the same number or a smaller one.
   void check_holder(FakeZkClient& client, std::uint64_t nonce, std::uint64_t token) {
     const auto prefix = zk::entry_prefix(client.id(nonce));
     std::optional<std::int64_t> mine;
@@ -281,7 +284,8 @@ class World {
 }  // namespace baton::zk
 
 FUZZ_TARGET(zk_nodes) {
-  GTEST_FLAG_SET(break_on_failure, true);  // what the fakes expect is promised, too
+  // A failed check in the fakes is a failure of the target, too.
+  GTEST_FLAG_SET(break_on_failure, true);
   baton::fuzz::Input in(input);
   baton::zk::World(in).run();
 }
