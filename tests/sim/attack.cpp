@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The largest difference that A2 allows, and nothing.
+// A clock rate: one of the two extremes that A2 allows, or zero.
 std::int64_t extreme_rate(World& chance) {
   constexpr std::array<std::int64_t, 3> kRates = {-4'900, 0, 4'900};
   return kRates[chance.pick(0, 2)];
@@ -63,7 +63,7 @@ Schedule Schedule::varied(World& chance) const {
   for (auto changes = chance.pick(1, 3); changes > 0; --changes) {
     Gene* const gene =
         made.genes.empty() ? nullptr : &made.genes[chance.pick(0, made.genes.size() - 1)];
-    // Small steps far more often than large ones.
+    // Small steps are far more frequent than large steps.
     const double step =
         (chance.chance(0.5) ? 1 : -1) * share(chance, chance.chance(0.7) ? 0.02 : 0.3);
     switch (chance.pick(0, 9)) {
@@ -83,7 +83,7 @@ Schedule Schedule::varied(World& chance) const {
         if (gene != nullptr) gene->span = std::max(0.0, gene->span + step);
         break;
       case 7:
-        // All of it, so that it meets another phase of the ticks.
+        // Shifts all faults, so that they meet the ticks at another phase.
         for (auto& each : made.genes) each.at = std::max(1.0, each.at + step);
         break;
       case 8:
@@ -117,8 +117,8 @@ std::string Schedule::text() const {
   return all;
 }
 
-// Several climbers, each from where it stands to wherever the margin is smaller; those who do worst
-// begin anew.
+// Searches with several climbers. A climber varies its schedule and keeps a variant whose margin is
+// not larger. A climber that makes no progress for 120 tries begins again with a new schedule.
 AttackResult attack(const AttackPlan& plan) {
   constexpr std::size_t kClimbers = 8;
   struct Climber {
@@ -160,7 +160,7 @@ AttackResult attack(const AttackPlan& plan) {
     Climber& climber = climbers[chance.pick(0, kClimbers - 1)];
     Schedule next = climber.stuck > 120 ? fresh() : climber.schedule.varied(chance);
     const Nanos margin = run(next);
-    // As a share of T: small timeouts are not worth more than large ones.
+    // Compares margins as a share of T, so that small timeouts have no advantage.
     const double before = static_cast<double>(climber.margin.count()) /
                           static_cast<double>(climber.schedule.timeout.count());
     const double after =

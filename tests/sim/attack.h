@@ -1,5 +1,5 @@
-// A search for a schedule in which a hold is valid although the store may have given it away: the
-// deadline rules of zk:// and etcd://, attacked.
+// Searches for a schedule in which a hold is still valid when the store may already have granted
+// the lock to another client. It tests the deadline rules of zk:// and etcd://.
 #pragma once
 
 #include "simulation.h"
@@ -17,12 +17,12 @@ struct AttackPlan {
   bool tell = false;
 };
 struct AttackResult {
-  // The smallest time found from the end of valid() to the earliest end of the session or lease at
-  // the store. Not above zero: the rule is broken.
+  // The smallest time found between the end of valid() and the earliest end of the session or lease
+  // at the store. Zero or less: the deadline rule is broken.
   double margin_ms = 0;
   std::uint64_t tried = 0;
-  std::uint64_t heartbeats = 0;  // moments at which a deadline was compared
-  std::string schedule;          // of that margin
+  std::uint64_t heartbeats = 0;  // how often a deadline was compared
+  std::string schedule;          // the schedule with that margin
 };
 AttackResult attack(const AttackPlan& plan);
 

@@ -1,4 +1,4 @@
-// One schedule of an attack, run against the real sessions.
+// Runs one schedule of an attack against the real sessions.
 #include "attack_schedule.h"
 #include "common/base/jitter.h"
 #include "common/seam/lock_name.h"
@@ -39,7 +39,7 @@ class Victim final : private internal::SessionListener {
     port_ = std::move(port);
     loop_->enter([this] { open(); });
   }
-  // Until when it would believe, in the time of the world; nothing: it does not.
+  // The world time until which the client considers its lease valid. Empty: it has no valid lease.
   std::optional<Time> believes_until() const {
     if (session_ == nullptr) return std::nullopt;
     const auto lease = session_->lease();
@@ -86,7 +86,7 @@ class Victim final : private internal::SessionListener {
   bool over_ = false;
 };
 
-// The schedule's blows that concern the client's network alone.
+// Applies the faults that concern only the client: its network, and pauses of its process.
 void strike_client(World& world, Victim& victim, const Gene& gene, Nanos span) {
   if (gene.blow == Blow::mute) {
     victim.weather.up = false;
@@ -185,7 +185,7 @@ Margin run_etcd_schedule([[maybe_unused]] const Schedule& schedule) {
   internal::next_jitter_seed = 1;
   World world(schedule.seed);
   const auto lock = internal::parse_lock_name("lock").value();
-  // Two servers' rates at most: the leader's table is one.
+  // Uses one server rate, because FakeEtcd has only one table of leases with one clock.
   EtcdSimStore store({world, {lock}, schedule.timeout, Quirks{}}, schedule.rates[0]);
   Victim victim(world, schedule);
   victim.enter(store.connect(victim.parts()));

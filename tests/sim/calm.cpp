@@ -1,4 +1,4 @@
-// When all is well again, a queue moves quickly, in order, and wakes nobody without need.
+// Checks that after the faults a queue moves quickly, and that few watch events are sent.
 #include "simulation.h"
 #include "simulation_parts.h"
 
@@ -12,7 +12,8 @@ using internal::Attempt;
 using internal::Hold;
 
 namespace {
-// News takes milliseconds; who waits for none looks after a second.
+// A watch event arrives within milliseconds. A waiter that receives no event looks again after a
+// second.
 constexpr Nanos kPrompt = 700ms;
 }  // namespace
 
@@ -47,8 +48,8 @@ void Simulation::calm_acquire(Slot& slot) {
   slot.client->engine().start(attempt);
 }
 
-// Somebody holds while the store is restored from a backup: he must hear of it, or at least not
-// believe in what an older store says (C9).
+// A client holds a lock while the store is restored from a backup. The client must notice this, and
+// the hold must not stay valid (C9).
 void Simulation::rollback_scene() {
   const auto slot = std::find_if(slots_.begin(), slots_.end(),
                                  [](const auto& each) { return each->client != nullptr; });
@@ -66,7 +67,7 @@ void Simulation::rollback_scene() {
     client.engine().start(attempt);
   });
   run_until(world_.now() + timeout_);
-  // Heartbeats tell the holder how far the store has come.
+  // The answers to heartbeats carry the newest revision of the store to the holder.
   store_->go_on();
   run_until(world_.now() + timeout_);
   if (*held == nullptr || !(*held)->valid()) fail("C4 not had, or not kept, in calm weather");
@@ -77,7 +78,8 @@ void Simulation::rollback_scene() {
   run_until(world_.now() + timeout_ * 3);
 }
 
-// The first one lets everybody come to rest: pauses between tries have grown. The second is judged.
+// The first round is not judged, because pauses between retries have grown during the faults. The
+// second round is judged.
 void Simulation::calm_round(bool judged) {
   world_.note("a calm round");
   calm_ = {};
@@ -106,12 +108,12 @@ void Simulation::calm_round(bool judged) {
     fail("C4 not had in calm weather; in line:" + line + "; " + store_->left_over(slots_.size()));
   }
   if (!judged) return;
-  // One may meet a pause that has grown in bad times; most do not.
+  // Some hand-overs may meet a retry pause that has grown during the faults. Most must be quick.
   if (calm_.slow >= 2 && calm_.slow * 2 > calm_.served - 1) {
     fail("C4 " + std::to_string(calm_.slow) + " of " + std::to_string(calm_.served - 1) +
          " hand-overs were slow in calm weather");
   }
-  // C8: whoever stands next, and the holder's own.
+  // C8: a release may fire the watch of the next waiter and the holder's watch on its own entry.
   const auto told = store_->wake_ups() - woken;
   if (told > static_cast<std::uint64_t>(2 * calm_.served + 2)) {
     fail("C8 " + std::to_string(told) + " watches told of " + std::to_string(calm_.served) +

@@ -1,6 +1,6 @@
-// What must hold at every instant, and at the end. These checks are not those of tests/history:
-// they ask each hold whether it is valid now and compare it with the store itself, whose evictions
-// and broken promises they know. A history has neither, and the first fault must end the run.
+// The checks after every event and at the end of a run. Unlike the checks of tests/history, they
+// compare each hold with the store itself, and they know which entries were evicted or removed by a
+// server bug. The first failed check ends the run.
 #include "simulation.h"
 #include "simulation_parts.h"
 
@@ -34,13 +34,13 @@ void Simulation::granted(int client, const std::shared_ptr<Hold>& hold) {
     there = true;
     grant.session = entry.session;
   }
-  // What a backup does not know is nobody's fault; nor is what it knows better than an answer that
-  // was under way when the store was set back.
+  // After a rollback, the backup may not have the entry, or this answer may be older than the
+  // rollback. Neither is an error.
   const bool overtaken = rolled_back_ && world_.now() <= *rolled_back_ + timeout_ &&
                          store_->front(hold->name()) != hold->token();
   if (rolled_back_ && (!there || overtaken)) evicted_.insert(hold->token());
-  // C2: each grant has a greater token than every earlier grant of the name. Grants count in the
-  // order of the store: an answer that was overtaken by the eviction of its entry comes late.
+  // C2: each grant has a greater token than every earlier grant of the name. A grant may arrive
+  // late if its entry is already evicted. Then its token may be smaller.
   auto& last = last_token_[hold->name()];
   const bool evicted = evicted_.contains(hold->token()) || store_->broke_promise(hold->token()) ||
                        store_->forced(hold->token()) || ended_sessions_.contains(grant.session);
@@ -52,7 +52,7 @@ void Simulation::granted(int client, const std::shared_ptr<Hold>& hold) {
   grants_.push_back(std::move(grant));
 }
 
-// The store is another one now: tokens may come again.
+// After a rollback the store may hand out the same tokens again.
 void Simulation::check_rollback() {
   if (store_->rolled_back_from() == 0) return;
   const auto now = world_.now();
@@ -63,7 +63,7 @@ void Simulation::check_rollback() {
   }
 }
 
-// Nothing has disturbed this client since then.
+// Whether no fault has affected this client since the time `since`.
 bool Simulation::calm(int client, Time since) const {
   if (rough_ || troubled_until_ > since) return false;
   return std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
@@ -74,7 +74,7 @@ bool Simulation::calm(int client, Time since) const {
 
 void Simulation::announced_lost(int client, const std::shared_ptr<Hold>& hold) {
   world_.note("client " + std::to_string(client) + " lost " + std::to_string(hold->token()));
-  // C9: told once, and only of what is no longer valid.
+  // C9: a loss is announced once, and only if the hold is no longer valid.
   if (hold->valid()) fail("C9 announced as lost, but valid: " + std::to_string(hold->token()));
   for (auto& grant : grants_) {
     if (grant.hold != hold) continue;
@@ -94,21 +94,22 @@ void Simulation::check_all() {
       if (!grant.hold->valid()) {
         if (!grant.was_invalid) grant.invalid_since = now;
         grant.was_invalid = true;
-        // C7: a loss is announced within 50 ms, while the process runs.
+        // C7: a loss is announced within 50 ms while the process runs.
         if (client_paused(grant.client)) grant.invalid_since = now;
-        // Not of a store that was set back: it may show a ticket again that was seen to go.
+        // Not checked after a rollback: the store may have a ticket again that the client saw
+        // removed.
         if (grant.hold->is_held() && !rolled_back_ && now > grant.invalid_since + 50ms) {
           fail("C7 not announced as lost in time: " + std::to_string(token));
         }
         continue;
       }
       if (grant.was_invalid) fail("C9 valid again: " + std::to_string(token));
-      // A3 does not hold, or A1: only the token protects. Whoever is in touch with the store hears
-      // of it within a second.
+      // A1 or A3 does not hold here, so only the token protects the resource. A client in contact
+      // with the store must notice the loss within 1.2 seconds.
       if (evicted_.contains(token) || ended_sessions_.contains(grant.session) ||
           store_->forced(token) || store_->broke_promise(token)) {
         if (!store_->broke_promise(token) && (rolled_back_ || watches_are_lost_)) continue;
-        // What an operator asked of a leader that was cut off may never have happened.
+        // The leader may have been cut off. Then the request of the operator may never take effect.
         if (store_->front(lock) == token) {
           grant.broken_since = Time{};
           continue;
@@ -120,7 +121,7 @@ void Simulation::check_all() {
         continue;
       }
       ++valid;
-      // C1 and C5: valid means first in line at the store, at this very instant.
+      // C1 and C5: if a hold is valid, its entry is the first at the store at the same moment.
       if (const auto front = store_->front(lock); front != token) {
         fail("C1 " + lock.text() + " valid with token " + std::to_string(token) +
              " while the store has " + std::to_string(front) + " in front");
@@ -128,7 +129,7 @@ void Simulation::check_all() {
     }
     if (valid > 1) fail("C1 two valid holds of " + lock.text());
   }
-  // Those that ended are kept for a while: they must not come back.
+  // Ended grants are kept for a while, to check that they do not become valid again.
   if (grants_.size() > 24) {
     const auto old = std::find_if(grants_.begin(), grants_.end(), [](const Grant& g) {
       return !g.hold->is_held() && g.was_invalid;
@@ -138,9 +139,9 @@ void Simulation::check_all() {
 }
 
 void Simulation::check_end() {
-  // C4: everybody who waited has an outcome.
+  // C4: every acquire has an outcome.
   if (pending_ != 0) fail("C4 " + std::to_string(pending_) + " acquires never ended");
-  // C6: nothing is left anywhere.
+  // C6: no entry, watch, session or unfinished work is left.
   std::size_t alive = 0;
   for (const auto& slot : slots_) {
     if (slot->client == nullptr) continue;

@@ -91,7 +91,7 @@ void SimEtcdWire::ask(std::size_t endpoint, etcd::Call kind, const etcd::Message
   }
   if (!weather.up || world_.chance(weather.lose_request)) return;
   Nanos delay = delay_in(world_, weather);
-  // It was on its way all the time, through a member that was slow.
+  // The request arrives late, as if a slow member had forwarded it.
   const bool healed = weather.latest == Nanos{};
   if (!healed && quirks_.on(Quirk::etcd_late_txn) && kind == etcd::Call::txn &&
       world_.chance(0.02)) {
@@ -127,7 +127,8 @@ class SimEtcdWire::SimStream final : public SimPipe, public etcd::FakeHearer {
         endpoint_(endpoint),
         flow_(flow),
         token_(std::move(token)) {}
-  // Never known to the cluster when it goes: leave() or break_off() came before.
+  // The cluster no longer knows a stream that is destroyed, because leave(), crash() or break_off()
+  // has removed it.
   std::size_t endpoint() const { return endpoint_; }
 
   void send(const etcd::Message& message) {
@@ -155,12 +156,12 @@ class SimEtcdWire::SimStream final : public SimPipe, public etcd::FakeHearer {
       });
     });
   }
-  // The client has no more use for it.
+  // The client closes the stream.
   void leave() {
     listener_ = nullptr;
     dropped = true;
     forget_down();
-    // What was sent arrives, and then the end of it.
+    // Messages that were sent arrive first, then the end of the stream.
     up([this] { gone(); });
   }
   void crash() {
@@ -172,7 +173,7 @@ class SimEtcdWire::SimStream final : public SimPipe, public etcd::FakeHearer {
     if (std::exchange(broken_, true)) return;
     forget_up();
     forget_down();
-    // Not now: the cluster may be telling all its watches.
+    // Not at once, because the cluster may be sending an event to all its watches now.
     world_.after(world_.span(100us, 3ms), [self = me(), why] {
       self->gone();
       if (!self->parts_.life->alive) return;
@@ -187,7 +188,7 @@ class SimEtcdWire::SimStream final : public SimPipe, public etcd::FakeHearer {
   std::shared_ptr<SimStream> me() {
     return std::static_pointer_cast<SimStream>(shared_from_this());
   }
-  // For the member; what it has not read yet it will not read.
+  // Ends the stream for the member. The member does not read messages that arrive later.
   void gone() {
     gone_ = true;
     etcd_.stream_gone(this);

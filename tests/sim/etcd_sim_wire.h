@@ -1,5 +1,5 @@
-// How a simulated client reaches a FakeEtcd: calls that are lost or land late, streams that break,
-// members that are stopped or gone.
+// The transport from a simulated client to a FakeEtcd. Calls are lost or arrive late, streams
+// break, and members are stopped or down.
 #pragma once
 
 #include "fakes/fake_etcd.h"
@@ -16,10 +16,10 @@ namespace baton::sim {
 
 inline constexpr std::size_t kMembers = 3;
 
-// What all clients share.
+// The state of the members, which all clients share.
 class EtcdMembers {
  public:
-  // What reaches a member that is stopped waits until it runs again.
+  // Runs the task at a member. Tasks for a stopped member wait until the member is resumed.
   void at(std::size_t member, Task task);
   void stop(std::size_t member) { all_[member].stopped = true; }
   void resume(std::size_t member);
@@ -52,7 +52,7 @@ class SimEtcdWire final : public etcd::Transport {
   std::unique_ptr<etcd::Stream> open(std::size_t endpoint, etcd::StreamKind flow,
                                      const std::string& token,
                                      etcd::StreamListener& listener) override;
-  void break_streams(std::size_t member);  // it is gone
+  void break_streams(std::size_t member);  // because it is down
 
  private:
   struct Call;

@@ -1,4 +1,4 @@
-// What goes wrong in a simulated run.
+// The faults of a simulated run.
 #include "simulation.h"
 #include "simulation_parts.h"
 
@@ -58,7 +58,8 @@ void Simulation::strike(Slot& slot) {
       break;
     }
     case kEndSession: {
-      // As an operator, or a bug of the server: the promise of early loss does not cover it.
+      // An operator or a server bug ends the session. The guarantee of early loss does not cover
+      // this.
       const auto& lock = locks_[world_.pick(0, locks_.size() - 1)];
       const auto entries = store_->entries(lock);
       if (entries.empty()) break;

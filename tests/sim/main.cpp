@@ -1,11 +1,11 @@
-// baton_sim: runs seeds, replays one, hunts seeded bugs, attacks the deadlines.
-//   baton_sim --count 20000 --store all            seeds 1 to 20000, a fifth on zk, a fifth on
-//   etcd, on
-//                                                  all processors (--jobs N: on so many)
-//   baton_sim --seed 4711 --store zk --trace       replays one and tells what happened
-//   baton_sim --mutants                            every seeded bug must be caught
+// baton_sim: runs seeds, replays one seed, looks for seeded bugs, attacks the deadline rules.
+//   baton_sim --count 20000 --store all        runs seeds 1 to 20000 on all processors: a fifth
+//                                              on zk, a fifth on etcd, the others on memory
+//   baton_sim --seed 4711 --store zk --trace   replays one seed and prints its events
+//   baton_sim --mutants                        fails if a seeded bug is not found
 //   baton_sim --mutant blind_rejoin --seed 17 --trace
 //   baton_sim --attack deadline --store zk --count 5000
+// --jobs N sets the number of processes.
 #include "attack.h"
 #include "mutants.h"
 #include "range.h"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMost = 10'000;
 
-// The number of seeds it took; 0: it survived.
+// Returns the number of seeds or schedules until the bug was found. 0: it was not found.
 std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
   if (bug.attack) {
     AttackPlan plan;
@@ -29,7 +29,7 @@ std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
     auto outcome = run_seed(seed, wish);
     if (outcome.failure.empty()) continue;
     caught = std::move(outcome.failure);
-    // It must be the bug that was caught, and not something that this seed shows without it.
+    // The seed must pass without the bug. Otherwise it does not prove that the bug was found.
     const auto bug_on = std::exchange(internal::active_mutant, internal::Mutant::none);
     const bool innocent = run_seed(seed, wish).failure.empty();
     internal::active_mutant = bug_on;

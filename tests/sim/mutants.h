@@ -1,4 +1,4 @@
-// The seeded bugs, and where they are hunted.
+// The seeded bugs, and the store on which the simulation must find each of them.
 #pragma once
 
 #include "common/base/mutant.h"
@@ -11,12 +11,12 @@ namespace baton::sim {
 
 struct SeededBug {
   const char* name;
-  const char* number;   // in the plan of the tests; "": one more
-  StoreKind store;      // where it is hunted
-  bool attack = false;  // by the search, not by seeds
+  const char* number;   // in the test plan; "": not in the plan
+  StoreKind store;      // where it must be found
+  bool attack = false;  // found by attack(), not by running seeds
 };
 
-// In the order of Mutant.
+// In the order of the enum Mutant.
 inline constexpr std::array kSeededBugs = {
     SeededBug{"none", "", StoreKind::memory},
     SeededBug{"deadline_from_answer", "M1", StoreKind::memory},
@@ -52,7 +52,8 @@ inline constexpr std::array kSeededBugs = {
 static_assert(kSeededBugs.size() == static_cast<std::size_t>(internal::Mutant::count_));
 
 bool activate(std::string_view name);  // false: there is no such bug
-// 0: every seeded bug was caught within 10,000 seeds.
+// Returns 0 if every seeded bug was found within 10,000 seeds or schedules. `only`: the name of a
+// bug or of a store.
 int hunt_mutants(std::string_view only = {});
 
 }  // namespace baton::sim

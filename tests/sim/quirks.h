@@ -1,4 +1,4 @@
-// What real servers do that one would not expect, as switches. A seed draws some of them.
+// Unexpected behaviour of real servers, as switches. A seed turns some of them on.
 #pragma once
 
 #include "sim_world.h"
@@ -12,20 +12,21 @@
 namespace baton::sim {
 
 enum class Quirk : std::size_t {
-  zk_seq_sticky,         // the counter of a directory ends at 2147483647 and stays there
-  zk_touch_table,        // a leader hears of its followers' sessions every half tick, expiry rounds
-  zk_lagging_reads,      // followers are late: they answer reads with what they know
-  zk_session_moved,      // who connects again comes to another server, mostly
-  zk_cut_follower,       // a follower loses its leader and goes on answering for a while
-  zk_cut_leader,         // a leader loses its followers and goes on answering sync for a while
-  etcd_15247,            // a leader that was stopped takes away leases when it runs again
-  etcd_watch_lost,       // a watch that never tells
-  etcd_compaction,       // history goes, and watches with it
-  etcd_ttl_reset,        // elections: all leases begin anew
-  etcd_token_expiry,     // users have to prove who they are, again and again
-  etcd_future_revision,  // members lag behind: what is asked has not happened there
-  etcd_doubled_events,   // what was told is told again
-  etcd_late_txn,         // what was given up long ago is carried out
+  zk_seq_sticky,  // the sequence counter of a directory stops at 2147483647
+  // The leader learns of its followers' sessions every half tick; expiry rounds up.
+  zk_touch_table,
+  zk_lagging_reads,      // followers apply changes late and answer reads from their old state
+  zk_session_moved,      // a client that reconnects may go to any server
+  zk_cut_follower,       // a follower loses its leader and still answers for a while
+  zk_cut_leader,         // a leader loses its followers and still answers sync for a while
+  etcd_15247,            // a stopped leader ends leases when it runs again (etcd issue 15247)
+  etcd_watch_lost,       // a watch never reports its event
+  etcd_compaction,       // old revisions are compacted, and watches on them are cancelled
+  etcd_ttl_reset,        // an election starts the time of all leases anew
+  etcd_token_expiry,     // authentication tokens expire, and clients need new ones
+  etcd_future_revision,  // a member lags behind and does not have the requested revision yet
+  etcd_doubled_events,   // watch events are sent twice
+  etcd_late_txn,         // a transaction is carried out long after the client gave it up
   etcd_set_back,         // the store is restored from a backup
   count_,
 };
@@ -42,7 +43,8 @@ class Quirks {
   bool on(Quirk quirk) const { return on_.test(static_cast<std::size_t>(quirk)); }
   void set(Quirk quirk, bool on = true) { on_.set(static_cast<std::size_t>(quirk), on); }
 
-  // Those of the store whose name the prefix is. Some make a run about nothing else: they are rare.
+  // Draws some quirks whose names begin with `prefix`. Some quirks dominate a run, so they are
+  // rare.
   static Quirks draw(World& world, std::string_view prefix) {
     Quirks drawn;
     for (std::size_t i = 0; i < kQuirkNames.size(); ++i) {
@@ -54,7 +56,7 @@ class Quirks {
     }
     return drawn;
   }
-  // "zk_seq_sticky,zk_cut_leader"; names that are not known are left out.
+  // Parses a list such as "zk_seq_sticky,zk_cut_leader". Unknown names are ignored.
   static Quirks parse(std::string_view names) {
     Quirks made;
     for (std::size_t i = 0; i < kQuirkNames.size(); ++i) {

@@ -51,7 +51,7 @@ std::string replay(const Options& options, std::uint64_t seed) {
          (options.quirks == "drawn" ? "" : " --quirks " + options.quirks) + " --trace";
 }
 
-// The seeds of one job: every so many-th.
+// Runs the seeds of one job: every `jobs`-th seed, beginning with the seed number `job`.
 Totals run_some(const Options& options, std::uint64_t job, std::uint64_t jobs) {
   Totals totals;
   for (std::uint64_t n = job; n < options.count; n += jobs) {
@@ -67,7 +67,8 @@ Totals run_some(const Options& options, std::uint64_t job, std::uint64_t jobs) {
     totals.virtual_hours +=
         std::chrono::duration<double, std::ratio<3600>>(outcome.virtual_time).count();
     std::string failure = outcome.failure;
-    // The same seed gives the same trace: checked on one in a hundred, of each store.
+    // Two runs of a seed must give the same trace. Checked for three of every hundred seeds; with
+    // --store all these are one seed of each store.
     if (failure.empty() && seed % 100 < 3 && run_seed(seed, wish).hash != outcome.hash) {
       failure = "two runs differ: the simulation is not deterministic";
     }
@@ -80,7 +81,7 @@ Totals run_some(const Options& options, std::uint64_t job, std::uint64_t jobs) {
   return totals;
 }
 
-// Processes, not threads: seeded bugs and the source of jitter are the process's.
+// Uses processes, not threads, because the active seeded bug and the jitter seed are global.
 Totals run_jobs(const Options& options, std::uint64_t jobs) {
   std::vector<int> results;
   for (std::uint64_t job = 0; job < jobs; ++job) {

@@ -44,12 +44,13 @@ void SimClient::hold_granted(const std::shared_ptr<Hold>& hold) {
   watch_deadline(hold);
 }
 
-// What the loss thread does: wakes at the deadline, looks whether it has moved, declares the loss.
+// Does what the loss thread does: wakes at the deadline, checks whether the deadline has moved, and
+// declares the loss if it has not.
 void SimClient::watch_deadline(const std::shared_ptr<Hold>& hold) {
   loop_->at(hold->lease().deadline(), [this, hold] {
     if (!hold->is_held()) return;
     if (internal::mutant(Mutant::loss_timer_on_io)) {
-      // As if the thread that does it were waiting for an answer from the network.
+      // As if the loss thread waited for an answer from the network.
       loop_->at(loop_->now() + std::chrono::milliseconds(200),
                 [this, hold] { deadline_passed(hold); });
       return;
@@ -77,7 +78,7 @@ void SimClient::pause(bool suspend, Nanos span) {
   if (life_->paused) return;
   life_->paused = true;
   ++life_->pauses;
-  // Suspended: the machine's monotonic clock stands still, its boot clock does not.
+  // While a machine is suspended, its monotonic clock stops and its boot clock goes on.
   if (suspend) loop_->sim_clock().suspended_for(span);
   world_.after(span, [this, life = life_] {
     if (life->alive) loop_->resume();

@@ -9,7 +9,7 @@
 
 namespace baton::sim {
 
-// What the checkers hear of.
+// Receives the events that the checkers need.
 class Witness {
  public:
   virtual ~Witness() = default;
@@ -21,7 +21,7 @@ class SimClient final : public internal::EngineHost, public internal::Backend {
  public:
   SimClient(World& world, Witness& witness, int number, SimStore& store, const Weather& weather,
             std::chrono::milliseconds timeout);
-  ~SimClient() override;  // a crash: nobody is told
+  ~SimClient() override;  // a crash: the process ends without a message to the store
 
   internal::Engine& engine() { return *engine_; }
   SimLoop& loop_sim() { return *loop_; }

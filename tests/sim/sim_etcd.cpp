@@ -1,4 +1,4 @@
-// What goes wrong in a simulated etcd.
+// The faults of a simulated etcd cluster.
 #include "sim_etcd.h"
 
 namespace baton::sim {
@@ -9,7 +9,8 @@ bool EtcdSimStore::strike() {
   const auto member = static_cast<std::size_t>(world_.pick(0, kMembers - 1));
   const std::string who = "member " + std::to_string(member);
   const auto what = world_.pick(0, 6);
-  // Whether the store was set back, or ended a lease too early, is to be noticed in spite of it.
+  // A rollback (6) and a lease that a stopped leader ends too early (4) must be noticed at once, so
+  // they do not count as trouble.
   if (what != 4 && what != 6) troubled_until_ = world_.now() + timeout_ * 3;
   switch (what) {
     case 0:
@@ -70,8 +71,8 @@ void EtcdSimStore::elect_another(std::size_t instead_of) {
   });
 }
 
-// Cut off from the others; clients reach it. A leader believes in itself for a while, and renews
-// leases alone.
+// Cuts a member off from the other members. Clients still reach it. A leader that is cut off takes
+// itself for the leader for a while, and renews leases alone.
 bool EtcdSimStore::isolate(std::size_t member, Nanos span) {
   if (etcd_.member(member).no_leader) return false;
   world_.note("member " + std::to_string(member) + " is cut off");
@@ -80,7 +81,8 @@ bool EtcdSimStore::isolate(std::size_t member, Nanos span) {
   if (member == etcd_.leader()) {
     etcd_.member(member).believes = true;
     elect_another(member);
-    // It is deposed before a third of them can be (check of the quorum, twice its timeout).
+    // The old leader steps down before a third leader can be elected: etcd checks the quorum within
+    // two election timeouts.
     world_.after(kElection * 2 - 1ms, [this, member] { etcd_.member(member).believes = false; });
   }
   world_.after(span, [this, member] {
@@ -105,7 +107,8 @@ bool EtcdSimStore::stop(std::size_t member, Nanos span) {
   return true;
 }
 
-// Before it hears of the others it ends what has run out in its own, old table.
+// Before the old leader learns of the new one, it ends the leases that have expired in its own old
+// table.
 void EtcdSimStore::wake(std::size_t member) {
   members_.resume(member);
   const auto stale = std::exchange(stale_, {});
@@ -122,7 +125,8 @@ void EtcdSimStore::wake(std::size_t member) {
   }
 }
 
-// To when somebody joined who holds now: who came after him is forgotten.
+// Sets the store back to the revision at which the first ticket of a queue joined. Later tickets
+// are gone.
 bool EtcdSimStore::set_back() {
   const auto& lock = locks_[world_.pick(0, locks_.size() - 1)];
   const auto to = static_cast<std::int64_t>(front(lock));

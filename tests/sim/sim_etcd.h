@@ -156,7 +156,8 @@ class EtcdSimStore final : public SimStore {
   }
 
   etcd::FakeEtcd& etcd() { return etcd_; }
-  // Of a lease, in the time of the world: it is not ended before this.
+  // The world time until which the leader keeps a lease. kNever: there is no leader. Zero: the
+  // lease has ended.
   Time counted_until(std::int64_t lease) {
     if (!etcd_.led()) return internal::kNever;
     return etcd_.alive(lease) ? loop_.sim_clock().world_time(etcd_.expires(lease)) : Time{};
@@ -188,8 +189,8 @@ class EtcdSimStore final : public SimStore {
   etcd::FakeEtcd etcd_;
   EtcdMembers members_;
   std::vector<std::pair<std::shared_ptr<Life>, EtcdPort*>> ports_;
-  std::map<std::int64_t, Time> stale_;  // what a leader that was stopped knew of leases
-  std::set<std::uint64_t> broken_;      // tokens
+  std::map<std::int64_t, Time> stale_;  // expiry times that a stopped leader remembers
+  std::set<std::uint64_t> broken_;      // tokens of entries that the store removed too early
   std::uint64_t rolled_back_from_ = 0;
   std::int64_t before_ = 0;
   std::uint64_t rollbacks_ = 0;

@@ -66,7 +66,7 @@ TimerId SimLoop::at(Time when, Task task) {
 
 void SimLoop::fire(TimerId id, Time when) {
   if (!timers_.contains(id)) return;
-  if (clock_.now() < when) {  // rounding, or a clock that stood still
+  if (clock_.now() < when) {  // because of rounding, or because the clock stopped for a while
     const auto again =
         std::max(clock_.world_time(when), world_.now() + std::chrono::microseconds(1));
     world_.at(again, [this, life = life_, id, when] {

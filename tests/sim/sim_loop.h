@@ -1,4 +1,4 @@
-// Clocks, loops and networks of simulated processes.
+// The clock, the loop and the network of a simulated process.
 #pragma once
 
 #include "common/base/loop.h"
@@ -13,16 +13,17 @@
 
 namespace baton::sim {
 
-// A clock that runs at its own rate, and goes wrong for those who ask the wrong kind of clock.
+// A clock that runs at its own rate. With the seeded bugs monotonic_clock and wall_clock it is
+// wrong in the way that such a clock is.
 class SimClock final : public internal::Clock {
  public:
   SimClock(const World& world, std::int64_t ppm) : world_(world), origin_(world.now()), ppm_(ppm) {}
   Time now() const noexcept override;
   bool real() const noexcept override { return false; }
-  // The first instant of the world at which now() is at least `local`, as far as can be told.
+  // The earliest world time at which now() is at least `local`. May be some microseconds too early.
   Time world_time(Time local) const;
-  void suspended_for(Nanos span) { suspended_ += span; }  // a monotonic clock stands still
-  void stepped_by(Nanos span) { stepped_ += span; }       // a wall clock is set
+  void suspended_for(Nanos span) { suspended_ += span; }  // a monotonic clock stops for this time
+  void stepped_by(Nanos span) { stepped_ += span; }       // a wall clock is set by this time
 
  private:
   Nanos wrong() const noexcept;
@@ -42,7 +43,7 @@ struct Weather {
   double late = 0;   // much later than usual, up to `latest`
   double twice = 0;  // a request is carried out twice
   double reorder = 0;
-  double stop_after_beat = 0;  // stopped in the moment after a heartbeat was sent
+  double stop_after_beat = 0;  // the process is paused just as it sends a heartbeat
   Nanos latest{};
   bool up = true;    // requests get through
   bool down = true;  // answers get through
@@ -54,12 +55,12 @@ inline Nanos delay_in(World& world, const Weather& weather) {
   return world.span(100us, 3ms);
 }
 
-// One life of a process: events meant for an earlier life are void.
+// One run of a process, from its start to its crash. Events for an earlier run are dropped.
 struct Life {
   bool alive = true;
   bool paused = false;
-  int pauses = 0;            // so many so far
-  std::deque<Task> waiting;  // what comes in while it is paused
+  int pauses = 0;            // number of pauses so far
+  std::deque<Task> waiting;  // tasks that arrive while the process is paused
 };
 
 class SimLoop final : public internal::Loop {
@@ -75,11 +76,11 @@ class SimLoop final : public internal::Loop {
   void post(Task task) override;
   void run(Task task) override { post(std::move(task)); }
 
-  // Something reaches the process: now, or when it runs again.
+  // Delivers a task to the process: now, or when the process is resumed.
   void arrive(Task task);
-  void enter(Task task);  // one step, and what it deferred
+  void enter(Task task);  // runs the task, then all deferred tasks
   void resume();
-  // The process is gone, and with it all it had in mind: tasks refer to what owns them.
+  // Drops all tasks of an ended process. The tasks hold references to the objects that own them.
   void clear() {
     life_->waiting.clear();
     deferred_.clear();
@@ -97,7 +98,7 @@ class SimLoop final : public internal::Loop {
   std::unordered_map<internal::TimerId, Task> timers_;
 };
 
-// Rates of which any two differ by less than 1 % (A2).
+// A clock rate in ppm. Any two such rates differ by less than 1 % (A2).
 inline std::int64_t any_rate(World& world) {
   return static_cast<std::int64_t>(world.pick(0, 9'000)) - 4'500;
 }

@@ -1,4 +1,4 @@
-// The memory store in a simulation: a wire that loses, delays and doubles.
+// The memory store in a simulation, with a transport that loses, delays and doubles messages.
 #include "memory/session.h"
 #include "memory/store.h"
 #include "memory/transport.h"
@@ -19,7 +19,7 @@ class SimWire final : public memory::Transport {
       : world_(world), parts_(std::move(parts)), store_touched_(std::move(store_touched)) {}
 
   void request(memory::Traffic kind, Task at_store) override {
-    // The answer then waits in the socket while the deadline passes.
+    // The process is paused here, and the answer to the heartbeat waits while the deadline passes.
     const Weather& weather = *parts_.weather;
     if (kind == memory::Traffic::heartbeat && world_.chance(weather.stop_after_beat)) {
       parts_.on_beat();
@@ -27,7 +27,7 @@ class SimWire final : public memory::Transport {
     if (!weather.up || world_.chance(weather.lose_request)) return;
     auto shared = std::make_shared<Task>(std::move(at_store));
     const auto carry = [this, shared](Time when) {
-      // Carried out even if the client is dead by then: it was under way.
+      // The request is carried out even if the client has crashed, because it was under way.
       world_.at(when, [shared, touched = store_touched_] {
         (*shared)();
         touched();
@@ -133,7 +133,7 @@ class MemorySimStore final : public SimStore {
   void schedule_expiry() {
     const Time due = store_->next_expiry();
     if (due == internal::kNever) return;
-    // At least 10 us on: world_time() may be early by some microseconds.
+    // At least 10 us later, because world_time() may be early by some microseconds.
     const Time when = std::max(clock_.world_time(due), world_.now() + 10us);
     if (when >= expiry_scheduled_) return;
     expiry_scheduled_ = when;

@@ -1,6 +1,7 @@
-// One connection: in order, both ways. What is under way may outlive who sent it. A task may refer
-// to its pipe, which is there while it runs; were it to own it, a pipe with messages would never
-// go.
+// One connection, which delivers messages in order in both directions. A message under way may live
+// longer than its sender. A task may hold a plain reference to its pipe, because the pipe exists
+// while the task runs. A task must not own its pipe: a pipe with messages would then never be
+// deleted.
 #pragma once
 
 #include "sim_loop.h"
@@ -22,7 +23,7 @@ class SimPipe : public std::enable_shared_from_this<SimPipe> {
   void down(Task task) { put(down_, std::move(task)); }
   void forget_up() { up_.queue.clear(); }
   void forget_down() { down_.queue.clear(); }
-  bool dropped = false;  // the client has left it
+  bool dropped = false;  // the client has closed its end
 
  private:
   struct Way {
@@ -40,7 +41,7 @@ class SimPipe : public std::enable_shared_from_this<SimPipe> {
     const auto self = shared_from_this();
     while (!way.queue.empty() && way.queue.front().first <= world_.now()) {
       if (&way == &up_ ? !weather_.up : !weather_.down) {
-        // It waits, and all behind it; now and then it is sent again.
+        // The message waits, with all messages behind it. It is tried again every 25 ms.
         if (std::exchange(way.polling, true)) return;
         world_.after(std::chrono::milliseconds(25), [self, &way] {
           way.polling = false;

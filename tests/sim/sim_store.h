@@ -1,5 +1,5 @@
-// What a simulated store is to a simulation: something that clients reach, that has queues, and
-// that fails in ways of its own.
+// The interface between a simulation and a simulated store. Clients open sessions on the store, the
+// store has queues, and it has its own kinds of faults.
 #pragma once
 
 #include "common/seam/session.h"
@@ -21,7 +21,7 @@ struct SimEntry {
   std::uint64_t session = 0;
 };
 
-// How one client reaches the store. Lives as long as the client.
+// The access of one client to the store. It lives as long as the client.
 class SimPort {
  public:
   virtual ~SimPort() = default;
@@ -34,7 +34,7 @@ struct PortParts {
   std::shared_ptr<Life> life;
   const Weather* weather;
   int number;
-  std::function<void()> on_beat;  // a heartbeat is about to be sent
+  std::function<void()> on_beat;  // called just before a heartbeat is sent
 };
 
 class SimStore {
@@ -42,35 +42,40 @@ class SimStore {
   virtual ~SimStore() = default;
   virtual std::unique_ptr<SimPort> connect(PortParts parts) = 0;
 
-  // The truth, as the store would prove it now.
-  virtual std::vector<SimEntry> entries(const internal::LockName& lock) const = 0;  // in order
-  virtual std::uint64_t front(const internal::LockName& lock) const = 0;  // its token; 0: nobody
+  // The committed state of the store at this moment.
+  // In queue order.
+  virtual std::vector<SimEntry> entries(const internal::LockName& lock) const = 0;
+  // Token of the first entry; 0: none.
+  virtual std::uint64_t front(const internal::LockName& lock) const = 0;
 
-  // By the hand of an operator.
+  // Actions of an operator.
   virtual void evict(const internal::LockName& lock, const SimEntry& entry) = 0;
   virtual void end_session(std::uint64_t session) = 0;
 
-  // Entries that went with a session which an operator ended.
+  // Whether the entry with this token went because an operator ended its session.
   virtual bool forced(std::uint64_t) const { return false; }
-  // One fault of the servers. False: this store has none.
+  // Causes one fault of the servers. False: it caused none.
   virtual bool strike() { return false; }
   virtual void heal() {}
-  // The last fault that holders could notice is over by then.
+  // The time at which the last server fault that a holder may notice is over.
   virtual Time troubled_until() const { return {}; }
-  // Something that nobody should notice, in the best of times.
+  // Causes an event that no client should notice, even in calm weather.
   virtual void ruffle() {}
-  // Entries that the store took away although it had promised them (a bug of the server).
+  // Whether the store removed the entry with this token although its session was alive (a server
+  // bug).
   virtual bool broke_promise(std::uint64_t) const { return false; }
-  // The store was restored from a backup; this was its newest token before. 0: it was not.
+  // The newest token before the store was restored from a backup. 0: it was not restored.
   virtual std::uint64_t rolled_back_from() const { return 0; }
-  // False: it cannot be set back. First it goes on a little, and is to be called again.
+  // Remembers the state of the store, then writes some more. False: this store cannot be set back.
+  // forget_what_went_on() restores the state that the last call remembered.
   virtual bool go_on() { return false; }
   virtual void forget_what_went_on() {}
-  // What is left when nobody wants anything; "": nothing.
+  // Describes an entry, a watch or a session that is left when no client wants a lock. Empty:
+  // nothing is left.
   virtual std::string left_over(std::size_t clients) const = 0;
-  // How much longer than its timeout a session may last.
+  // How much longer than its timeout the session of a dead client may last.
   virtual Nanos grace() const { return {}; }
-  // How many watches told somebody that his turn may have come, since the last call.
+  // How many watch events the store has sent so far.
   virtual std::uint64_t wake_ups() const { return 0; }
 };
 

@@ -1,5 +1,5 @@
-// The world of a simulation: one virtual time, one queue of events, one source of chance. A seed
-// decides everything.
+// The world of a simulation: one virtual clock, one queue of events, one random generator. The seed
+// decides the whole run.
 #pragma once
 
 #include "common/base/clock.h"
@@ -26,14 +26,14 @@ class World {
 
   Time now() const noexcept { return now_; }
 
-  // Events of the same instant happen in an order that the seed decides.
+  // The seed decides the order of events at the same time.
   void at(Time when, Task task) {
     events_.push_back({std::max(when, now_), random_(), next_++, std::move(task)});
     std::push_heap(events_.begin(), events_.end(), later);
   }
   void after(Nanos delay, Task task) { at(now_ + delay, std::move(task)); }
 
-  // Runs the next event. False: there is none up to `until`, and it is `until` now.
+  // Runs the next event. False: there is no event up to `until`, and now() is `until`.
   bool step(Time until) {
     if (events_.empty() || events_.front().when > until) {
       now_ = until;
@@ -48,7 +48,7 @@ class World {
     return true;
   }
 
-  // Chance.
+  // Random choices.
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) {
     return low + random_() % (high - low + 1);
   }
@@ -58,7 +58,7 @@ class World {
         pick(static_cast<std::uint64_t>(low.count()), static_cast<std::uint64_t>(high.count()))));
   }
 
-  // What happened, as a hash and, on demand, as lines.
+  // Adds a line to the hash of the run and, after keep_trace(), to the trace.
   void note(const std::string& line) {
     mix(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
     for (const char c : line) mix(static_cast<unsigned char>(c));

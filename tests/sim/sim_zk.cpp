@@ -88,7 +88,7 @@ class ZkSimStore final : public SimStore {
     const auto& quirks = ensemble_.setup().quirks;
     const Nanos limit = Nanos(ensemble_.setup().tick) * ensemble_.setup().sync_limit;
     const int leads = ensemble_.leader();
-    troubled_until_ = world_.now() + limit * 4;  // the longest fault, and an election after it
+    troubled_until_ = world_.now() + limit * 4;  // the longest fault and the election after it
     int server = static_cast<int>(world_.pick(0, kServers - 1));
     switch (world_.pick(0, 5)) {
       case 0:

@@ -1,4 +1,4 @@
-// A client of a ZkEnsemble: the real zk::Session over simulated lines.
+// A client of a ZkEnsemble: the real zk::Session on a simulated transport.
 #pragma once
 
 #include "fakes/session_opening.h"
@@ -19,7 +19,7 @@ class ZkPort final : public SimPort {
             internal::Answer<std::unique_ptr<internal::Session>> answer) override {
     opening_.open(listener, std::move(answer));
   }
-  // The line of the newest session; gone with it.
+  // The transport of the newest session. It is deleted with that session.
   SimZkLine* newest() const { return newest_; }
 
  private:

@@ -23,7 +23,7 @@ std::unique_ptr<SimStore> make_store(StoreKind kind, StoreParts parts) {
 #ifdef BATON_WITH_ETCD
   if (kind == StoreKind::etcd) return make_etcd_store(std::move(parts));
 #endif
-  if (kind != StoreKind::memory) std::abort();  // not in this build
+  if (kind != StoreKind::memory) std::abort();  // this build does not contain the store
   return make_memory_store(std::move(parts));
 }
 }  // namespace
@@ -32,10 +32,10 @@ Simulation::Simulation(std::uint64_t seed, const Wish& wish) : world_(seed) {
   if (wish.keep_trace) world_.keep_trace();
   internal::next_jitter_seed = 1;
   timeout_ = std::chrono::milliseconds(world_.pick(1'000, 8'000));
-  // etcd counts in seconds.
+  // etcd measures leases in whole seconds.
   if (wish.store == StoreKind::etcd) timeout_ = std::chrono::seconds(world_.pick(1, 6));
   hold_most_ = timeout_ / static_cast<int>(world_.pick(1, 8));
-  // Swarm: each seed draws its faults from a subset of its own.
+  // Swarm testing: each seed uses its own subset of the kinds of faults.
   for (int f = 0; f < kFaultKinds; ++f) {
     if (world_.chance(0.5)) faults_on_.insert(f);
   }
@@ -88,7 +88,7 @@ void Simulation::start_client(Slot& slot) {
 
 void Simulation::crash_client(Slot& slot) {
   world_.note("client " + std::to_string(slot.client->number()) + " crashes");
-  // Whoever does not run holds nothing: its locks end here, unannounced.
+  // A crashed process holds no locks. Its grants end here, without an announcement.
   std::erase_if(grants_, [&](const Grant& g) { return g.client == slot.client->number(); });
   slot.client.reset();
   pending_ -= std::exchange(slot.pending, 0);
@@ -116,14 +116,14 @@ void Simulation::acquire(const std::shared_ptr<Actor>& actor) {
       [this, actor, &slot, due, pauses = actor->life->pauses](Result<std::shared_ptr<Hold>> r) {
         --slot.pending;
         --pending_;
-        // C10: a call with a timeout keeps it, whatever the network and the servers do.
+        // C10: a call with a timeout ends in time, with any faults of the network and the servers.
         const Time now = actor->client->loop_sim().now();
         if (now > *due && now - *due > 50ms && actor->life->pauses == pauses) {
           fail("C10 client " + std::to_string(actor->client->number()) + " was answered too late");
         }
         if (world_.chance(0.03)) {
           think(actor);
-          return false;  // the caller has left
+          return false;  // the caller does not take the result
         }
         if (r) {
           acquired(actor, *r);
@@ -189,8 +189,8 @@ void Simulation::run_until(Time until) {
 }
 
 Outcome Simulation::run() {
-  // A broken invariant fails the run. With a seeded bug it does not: the checkers alone must catch
-  // that bug.
+  // A broken invariant fails the run. With a seeded bug it does not fail the run, because the
+  // checkers must find that bug on their own.
   static Simulation* running = nullptr;
   running = this;
   const auto before = internal::set_check_handler([](const internal::BrokenInvariant& broken) {
@@ -203,15 +203,15 @@ Outcome Simulation::run() {
   world_.after(world_.span(0ms, timeout_), [this] { nemesis(); });
   run_until(began + timeout_ * static_cast<int>(world_.pick(6, 16)));
   heal();
-  // Whoever still waits is served: paused processes run again, dead sessions end, lost news are
-  // made up for by the backstop, each holder keeps its lock for a while.
+  // Every waiter must be served within this time: paused processes run again, dead sessions end,
+  // periodic looks replace lost events, and each holder keeps its lock for a while.
   const auto patience = timeout_ * 8 + 30s + store_->grace() * 2 + 20 * (hold_most_ * 2 + 1s);
   const Time latest = world_.now() + patience;
   while (outcome_.failure.empty() && world_.step(latest)) {
     check_all();
     if (pending_ == 0 && nobody_in_line() && world_.now() > began + timeout_) break;
   }
-  // A request from before may still arrive (2 T), and a session it opened must die (1 T).
+  // A request sent before heal() may still arrive (2 T). A session that it opened must end (1 T).
   if (outcome_.failure.empty()) run_until(world_.now() + timeout_ * 5 + store_->grace());
   if (outcome_.failure.empty()) calm_round(false);
   if (outcome_.failure.empty()) calm_round(true);

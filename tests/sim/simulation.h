@@ -1,4 +1,4 @@
-// One simulated run: clients, actors, faults, checkers. The seed decides everything.
+// One simulated run with clients, actors, faults and checkers. The seed decides the whole run.
 #pragma once
 
 #include "sim_client.h"
@@ -28,7 +28,7 @@ enum class StoreKind { memory, zk, etcd };
 inline const char* store_name(StoreKind kind) {
   return kind == StoreKind::zk ? "zk" : kind == StoreKind::etcd ? "etcd" : "memory";
 }
-// Whether this build has it.
+// Whether this build contains the store.
 inline bool available(StoreKind kind) {
 #ifndef BATON_WITH_ZK
   if (kind == StoreKind::zk) return false;
@@ -39,7 +39,7 @@ inline bool available(StoreKind kind) {
   return kind == StoreKind::memory || kind == StoreKind::zk || kind == StoreKind::etcd;
 }
 
-// What a run is to be, where the seed is not to decide it.
+// The choices for a run that the seed does not make.
 struct Wish {
   StoreKind store = StoreKind::memory;
   bool keep_trace = false;
@@ -54,8 +54,8 @@ class Simulation final : public Witness {
   Outcome run();
 
  private:
-  struct Slot;   // a place for a client, which may crash and come back
-  struct Actor;  // somebody in a client who wants locks
+  struct Slot;   // a place for one client, which may crash and start again
+  struct Actor;  // a caller in a client, which acquires and releases locks
   class Sink;
   struct Grant {
     int client;
@@ -68,7 +68,7 @@ class Simulation final : public Witness {
     bool announced = false;
   };
 
-  // simulation.cpp: the course of a run
+  // simulation.cpp: the phases of a run. faults.cpp: nemesis(), strike() and heal().
   void start_client(Slot& slot);
   void crash_client(Slot& slot);
   void think(const std::shared_ptr<Actor>& actor);
@@ -81,7 +81,7 @@ class Simulation final : public Witness {
   void run_until(Time until);
   bool nobody_in_line() const;
 
-  // calm.cpp: when all is well again
+  // calm.cpp: the checks after the faults have ended
   void calm_round(bool judged);
   void calm_acquire(Slot& slot);
   void rollback_scene();
@@ -101,7 +101,7 @@ class Simulation final : public Witness {
   std::chrono::milliseconds timeout_{};
   std::vector<internal::LockName> locks_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::set<int> faults_on_;  // which kinds this seed draws from
+  std::set<int> faults_on_;  // the kinds of faults of this seed
   Nanos hold_most_{};
   bool healed_ = false;
   int next_client_ = 1;
@@ -111,16 +111,16 @@ class Simulation final : public Witness {
   std::map<internal::LockName, std::uint64_t> last_token_;
   std::set<std::uint64_t> evicted_;  // tokens
   std::set<std::uint64_t> ended_sessions_;
-  std::optional<Time> rolled_back_;  // when
-  bool rough_ = false;               // the network loses things
-  Time troubled_until_{};            // the servers
+  std::optional<Time> rolled_back_;  // time of the rollback
+  bool rough_ = false;               // the network loses or delays messages
+  Time troubled_until_{};            // end of the server faults
   struct Calm {
     int asked = 0;
     int served = 0;
     Time released{};
     int slow = 0;
   } calm_;
-  bool watches_are_lost_ = false;  // or late: whoever is evicted hears of it some time
+  bool watches_are_lost_ = false;  // or late: an evicted holder may notice it late
   bool may_refuse_ = false;
   Outcome outcome_;
 };

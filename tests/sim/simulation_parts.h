@@ -1,4 +1,4 @@
-// Small parts of a simulated run.
+// Types that the source files of Simulation share.
 #pragma once
 
 #include "common/seam/lock_name.h"
@@ -31,10 +31,10 @@ enum Fault {
 };
 
 struct Simulation::Slot {
-  Weather weather;  // now
+  Weather weather;  // current weather
   Weather usual;
   std::unique_ptr<SimClient> client;  // null: crashed
-  int pending = 0;                    // acquires under way
+  int pending = 0;                    // number of acquires under way
   Time troubled_until{};
 };
 
@@ -58,7 +58,7 @@ auto& slot_of(Slots& slots, const SimClient* client) {
   for (auto& slot : slots) {
     if (slot->client.get() == client) return *slot;
   }
-  std::abort();  // an actor of a client that is in no slot
+  std::abort();  // the client of an actor is always in a slot
 }
 
 }  // namespace baton::sim

@@ -1,4 +1,4 @@
-// Connections and requests; zk_ensemble_log.cpp has the log, the sessions and elections.
+// Connections and requests of a ZkEnsemble.
 #include "zk_ensemble.h"
 
 #include <zookeeper/zookeeper.h>
@@ -26,7 +26,7 @@ ZkConnPtr ZkEnsemble::connect(int server, ZkCaller& caller, const ZkHello& hello
       return;
     }
     if (hello.session != 0) {
-      // An older connection of the session, if it was to this server, is closed here and now.
+      // If the session has an older connection to this server, that connection is closed at once.
       const auto conns = here.conns;
       for (const auto& [id, old] : conns) {
         if (old->session == hello.session) hang_up(old);
@@ -76,7 +76,7 @@ void ZkEnsemble::accept(int server, const ZkConnPtr& conn, std::int64_t session,
   Server& here = servers_[server];
   conn->session = session;
   if (conn->caller != nullptr) conn->caller->accepted(session);
-  // The client tells what it watches, the server what happened meanwhile, in order.
+  // The client has sent its watches. The server reports what happened since then, in order.
   conn->watches = hello.watches;
   std::multimap<std::uint64_t, std::pair<zk::NodeEvent, std::string>> news;
   for (const auto& path : hello.watches) {
@@ -154,7 +154,7 @@ void ZkEnsemble::ask(const ZkConnPtr& conn, zk::Request request) {
   });
 }
 
-// Answers in the order of the questions: reads wait for the writes before them.
+// Answers requests in their order: a read waits for the writes before it.
 void ZkEnsemble::advance(Server& server, ZkConn& conn) {
   while (conn.open && !conn.asked.empty()) {
     auto& next = conn.asked.front();
@@ -217,7 +217,8 @@ void ZkEnsemble::lead_request(int leader, const Txn& asked) {
   propose(leader, std::move(txn));
 }
 
-// Behind what is under way; if nothing is, at once and without asking anybody.
+// Answers after all proposals under way. Without proposals it answers at once and does not ask the
+// followers.
 void ZkEnsemble::lead_sync(int leader, int server, std::uint64_t conn, std::uint64_t number) {
   auto& proposals = servers_[leader].proposals;
   Task say = [this, leader, server, conn, number] {
@@ -241,7 +242,8 @@ void ZkEnsemble::answer(int server, std::uint64_t conn, std::uint64_t number, zk
   const auto found = here.conns.find(conn);
   if (found == here.conns.end()) return;
   const auto kept = found->second;
-  if (reply.code == ZSESSIONMOVED) {  // an older handshake came in late, elsewhere
+  // An older handshake of the session arrived late at another server.
+  if (reply.code == ZSESSIONMOVED) {
     hang_up(kept);
     return;
   }

@@ -1,10 +1,10 @@
-// A ZooKeeper ensemble of three servers, message by message: a log that a majority confirms,
-// followers that apply it later, sessions that only the leader counts, elections.
+// A simulated ZooKeeper ensemble of three servers, message by message. It has a log that a majority
+// confirms, followers that apply the log later, sessions that only the leader ends, and elections.
 //
-// The leader counts a session from when it hears of it. Of a session at a follower it hears with
-// the follower's answers to its pings (zk_touch_table), every half tick; what a client sends
-// through the follower is not counted. Expiry rounds up to whole ticks. Reads and pings are
-// answered by whoever gets them; sync by the leader alone.
+// The leader measures a session's time from the last message that it receives about the session.
+// With zk_touch_table it receives this message for a follower's session with the follower's answer
+// to a ping, every half tick, and expiry rounds up to whole ticks. Every server answers reads and
+// pings. Only the leader answers sync.
 #pragma once
 
 #include "fakes/fake_zk_tree.h"
@@ -27,13 +27,13 @@ namespace baton::sim {
 
 inline constexpr int kServers = 3;
 
-// What a server says on a connection; the caller carries it to the client.
+// Receives the messages of a server on a connection and carries them to the client.
 class ZkCaller {
  public:
   virtual ~ZkCaller() = default;
   virtual void accepted(std::int64_t session) = 0;
-  virtual void expired() = 0;  // the session is over
-  virtual void hung_up() = 0;  // the server closes the connection, or never takes it
+  virtual void expired() = 0;  // the session has ended
+  virtual void hung_up() = 0;  // the server closes or refuses the connection
   virtual void reply(zk::Reply reply, std::uint64_t zxid) = 0;
   virtual void news(zk::NodeEvent news, const std::string& path) = 0;
   virtual void pong() = 0;
@@ -44,7 +44,7 @@ struct ZkConn {
   struct Asked {
     zk::Request request;
     std::uint64_t number = 0;
-    std::optional<zk::Reply> reply;  // of what the leader had to be asked
+    std::optional<zk::Reply> reply;  // the leader's answer, if the leader was asked
   };
   int server = 0;
   std::uint64_t id = 0;
@@ -52,12 +52,12 @@ struct ZkConn {
   bool open = true;
   std::deque<Asked> asked;
   std::set<std::string> watches;
-  ZkCaller* caller = nullptr;  // null: the client's side is gone
+  ZkCaller* caller = nullptr;  // null: the client has closed its side
 };
 using ZkConnPtr = std::shared_ptr<ZkConn>;
 
 struct ZkHello {
-  std::int64_t session = 0;  // 0: a new one
+  std::int64_t session = 0;  // 0: opens a new session
   std::set<std::string> watches;
   std::uint64_t seen = 0;  // newest zxid the client knows
 };
@@ -69,41 +69,43 @@ class ZkEnsemble {
     std::chrono::milliseconds tick{2'000};
     int sync_limit = 5;
     Quirks quirks;
-    std::array<std::int64_t, kServers> rates{};  // of the servers' clocks
+    std::array<std::int64_t, kServers> rates{};  // of the servers' clocks, in ppm
   };
   ZkEnsemble(World& world, Setup setup);
   ~ZkEnsemble();
 
-  // ---- what reaches a server, now
+  // ---- messages that reach a server now
   ZkConnPtr connect(int server, ZkCaller& caller, const ZkHello& hello);
   void ask(const ZkConnPtr& conn, zk::Request request);
   void ping(const ZkConnPtr& conn);
   void goodbye(const ZkConnPtr& conn);  // closes the session
-  void cut(const ZkConnPtr& conn);      // the connection breaks, for both
+  void cut(const ZkConnPtr& conn);      // the connection breaks for both sides
 
   // ---- faults
   void stall(int from, int to, bool stalled);  // messages wait, in order
   void stop(int server);                       // SIGSTOP
   void resume(int server);
-  void restart(int server);  // killed, and back later
+  void restart(int server);  // kills the server, which starts again later
   void heal();
   void reap();
 
-  // ---- by the hand of an operator; through the leader, if there is one
+  // ---- actions of an operator, through the leader; without a leader they do nothing
   void remove(const std::string& path);
   void end_session(std::int64_t session);
 
-  // ---- the truth: what a majority has confirmed
+  // ---- the committed state
   const zk::FakeZkTree& truth() const { return servers_[truth_].tree; }
-  bool agree() const;  // all who know as much know the same: else the ensemble is at fault
-  int leader() const;  // the newest, if it leads; else -1
-  // The leader's count of a session, in the time of the world: it is not ended before this.
+  // Whether servers with the same zxid have the same nodes. If not, the simulation has a bug.
+  bool agree() const;
+  int leader() const;  // the leader of the newest epoch; -1: there is none
+  // The world time before which the leader does not end the session. kNever: there is no leader.
+  // Zero: the leader does not know the session.
   Time counted_until(std::int64_t session) const;
   const Setup& setup() const { return setup_; }
   std::size_t watches() const;
   std::uint64_t told() const { return told_; }  // watches that fired
   std::size_t sessions() const;
-  // Whether an operator ended the session that had this entry.
+  // Whether an operator ended the session of the entry with this token.
   bool forced(std::uint64_t token) const { return forced_tokens_.contains(token); }
   bool stopped(int server) const { return servers_[server].stopped; }
   void preset(const std::string& directory, std::int32_t next_number);
@@ -114,7 +116,7 @@ class ZkEnsemble {
     std::uint64_t zxid = 0;
     std::int64_t session = 0;
     zk::Request request{};
-    int code = 0;  // of a refusal
+    int code = 0;  // error code of a refusal
     int server = 0;
     std::uint64_t conn = 0;
     std::uint64_t number = 0;
@@ -128,7 +130,7 @@ class ZkEnsemble {
   struct Proposal {
     TxnPtr txn;
     std::set<int> acks;
-    std::vector<Task> after;  // syncs that wait for it
+    std::vector<Task> after;  // sync requests that wait for it
   };
   enum class Role { looking, following, leading };
   struct Server {
@@ -137,23 +139,23 @@ class ZkEnsemble {
     Role role = Role::looking;
     bool stopped = false;
     bool down = false;
-    std::uint64_t life = 0;   // of this role: what was meant for an earlier one is void
-    std::uint64_t epoch = 0;  // of the leader it follows, or is
+    std::uint64_t life = 0;   // counts changes of role; messages for an earlier role are dropped
+    std::uint64_t epoch = 0;  // epoch of its leader, or its own epoch as leader
     int leader = -1;
     std::vector<TxnPtr> log;
-    std::size_t applied = 0;  // how many of them
+    std::size_t applied = 0;  // number of log entries that are applied
     zk::FakeZkTree tree;
-    std::set<std::int64_t> closed;  // sessions
+    std::set<std::int64_t> closed;  // closed sessions
     std::map<std::uint64_t, ZkConnPtr> conns;
-    std::set<std::int64_t> touched;           // since the last ping
-    Time heard{};                             // of its leader
-    std::deque<std::pair<Time, Task>> turns;  // confirmed, not carried out yet
-    std::deque<Task> inbox;                   // while it is stopped
-    // as a leader
+    std::set<std::int64_t> touched;           // sessions with messages since the last ping
+    Time heard{};                             // last ping of its leader
+    std::deque<std::pair<Time, Task>> turns;  // confirmed changes that are not applied yet
+    std::deque<Task> inbox;                   // messages that arrived while it was stopped
+    // Only for a leader:
     std::map<std::int64_t, Count> counts;
     std::deque<Proposal> proposals;
     std::uint64_t next_zxid = 0;
-    std::array<Time, kServers> answered{};  // pings
+    std::array<Time, kServers> answered{};  // last answer to a ping, by server
     Time began{};
   };
   struct Link {
@@ -173,12 +175,13 @@ class ZkEnsemble {
   void hang_up(const ZkConnPtr& conn);
   void tell(Server& server, zk::NodeEvent news, const std::string& path);
 
-  // zk_ensemble_log.cpp: the log, sessions, elections; zk_ensemble_faults.cpp: what goes wrong
+  // zk_ensemble_log.cpp: the log and elections. zk_ensemble_sessions.cpp: session times and ticks.
+  // zk_ensemble_faults.cpp: faults and actions of an operator.
   void propose(int leader, Txn txn);
   void acked(int leader, int by, std::uint64_t zxid);
   void apply_to(int server, std::size_t count);
   void apply(int server, const Txn& txn);
-  void send(int from, int to, Task task);  // void after either changes its role
+  void send(int from, int to, Task task);  // dropped if either server changes its role first
   void pump(int from, int to);
   void at_server(int server, Task task);
   void in_turn(int server, Task task);

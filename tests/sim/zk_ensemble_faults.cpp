@@ -1,4 +1,4 @@
-// What goes wrong in a ZkEnsemble, and what operators do to it.
+// The faults of a ZkEnsemble, the actions of an operator, and counters for the checks.
 #include "zk_ensemble.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ void ZkEnsemble::stop(int server) { servers_[server].stopped = true; }
 void ZkEnsemble::resume(int server) {
   Server& here = servers_[server];
   here.stopped = false;
-  // In what order its threads go on nobody knows; timers and sockets are served as they were hit.
+  // A real server's threads go on in an unknown order. Here the tasks run in the order in which
+  // they arrived.
   auto inbox = std::exchange(here.inbox, {});
   for (auto& task : inbox) at_server(server, std::move(task));
 }

@@ -1,4 +1,4 @@
-// The log of a ZkEnsemble, who counts its sessions, and who leads.
+// The log of a ZkEnsemble, and the elections of its leader.
 #include "zk_ensemble.h"
 
 #include <zookeeper/zookeeper.h>
@@ -46,7 +46,7 @@ void ZkEnsemble::send(int from, int to, Task task) {
   if (to < 0) return;
   Task guarded = [this, from, to, from_life = servers_[from].life, to_life = servers_[to].life,
                   task = std::move(task)]() mutable {
-    // A server that took another role has closed its connections.
+    // A server that has changed its role has closed its connections.
     if (servers_[from].life != from_life || servers_[to].life != to_life) return;
     if (from == to || follows(from, to) || follows(to, from)) task();
   };
@@ -83,7 +83,7 @@ bool ZkEnsemble::connected(int a, int b) const {
   return !links_[a][b].stalled && !links_[b][a].stalled;
 }
 
-// Not of an earlier time, when it led before.
+// The epochs must be equal, because `leader` may have led in an earlier epoch.
 bool ZkEnsemble::follows(int server, int leader) const {
   return server != leader && servers_[server].leader == leader &&
          servers_[leader].role == Role::leading && servers_[server].epoch == servers_[leader].epoch;
@@ -143,7 +143,7 @@ void ZkEnsemble::apply_to(int server, std::size_t count) {
 void ZkEnsemble::apply(int server, const Txn& txn) {
   Server& here = servers_[server];
   auto& tree = here.tree;
-  tree.zxid = txn.zxid - 1;  // the change counts itself
+  tree.zxid = txn.zxid - 1;  // the change below adds one
   zk::Reply reply;
   const auto gone = [&](const std::string& path) {
     tree.zxid = txn.zxid - 1;
@@ -195,7 +195,7 @@ void ZkEnsemble::apply(int server, const Txn& txn) {
   }
 }
 
-// ---- who leads
+// ---- elections
 
 int ZkEnsemble::leader() const {
   for (int i = 0; i < kServers; ++i) {
@@ -204,7 +204,7 @@ int ZkEnsemble::leader() const {
   return -1;
 }
 
-// Leaves its role; whoever is connected to it loses the connection.
+// The server leaves its role. Clients that are connected to it lose the connection.
 void ZkEnsemble::look(int server) {
   Server& here = servers_[server];
   const bool led = here.role == Role::leading;
@@ -221,7 +221,7 @@ void ZkEnsemble::look(int server) {
   for (int other = 0; other < kServers; ++other) {
     links_[server][other].queue.clear();
     links_[other][server].queue.clear();
-    // Connections that break are noticed, unless nothing gets through.
+    // A follower notices the closed connection, unless the network between the servers is cut.
     if (led && servers_[other].leader == server && connected(server, other)) look(other);
   }
   elect_soon();
@@ -246,7 +246,8 @@ void ZkEnsemble::elect() {
     anybody_looks |= servers_[i].role == Role::looking;
   }
   if (!anybody_looks) return;
-  // Whoever looks, together: a majority, led by the one whose log is the longest.
+  // Two servers that look for a leader and reach each other are a majority. The server with the
+  // newest log leads.
   int best = -1;
   for (int i = 0; i < kServers; ++i) {
     if (servers_[i].role != Role::looking || !well(i)) continue;
@@ -272,7 +273,7 @@ void ZkEnsemble::elect() {
     chosen.answered = {};
     chosen.proposals.clear();
     apply_to(best, chosen.log.size());
-    // Of every session that is known, from now on.
+    // The new leader begins to count every session that it knows.
     chosen.counts.clear();
     for (const auto& txn : chosen.log) {
       if (txn->kind == Txn::Kind::open && !chosen.closed.contains(txn->session)) {
@@ -291,7 +292,7 @@ void ZkEnsemble::elect() {
   elect_soon();
 }
 
-// Takes over the leader's log.
+// The server takes over the leader's log.
 void ZkEnsemble::follow(int server, int leader) {
   Server& here = servers_[server];
   const Server& lead = servers_[leader];

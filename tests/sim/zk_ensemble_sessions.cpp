@@ -1,4 +1,4 @@
-// Who counts the sessions of a ZkEnsemble, and how late its followers are.
+// How the leader of a ZkEnsemble measures session times, and how late followers apply changes.
 #include "zk_ensemble.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@ namespace baton::sim {
 
 using namespace std::chrono_literals;
 
-// What was confirmed is carried out by another thread than the one that talks to the leader.
+// Applies confirmed changes, sometimes late: a real server applies changes in another thread than
+// the thread that talks to the leader.
 void ZkEnsemble::in_turn(int server, Task task) {
   auto& turns = servers_[server].turns;
   const bool late = !healed_ && setup_.quirks.on(Quirk::zk_lagging_reads) && world_.chance(0.1);

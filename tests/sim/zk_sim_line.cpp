@@ -25,7 +25,8 @@ SimZkLine::~SimZkLine() {
   parts_.loop->cancel(timer_);
   parts_.loop->cancel(connect_timer_);
   if (pipe_ == nullptr) return;
-  // A crash says nothing; else the session is closed, if the server hears of it.
+  // A crashed process sends nothing. Otherwise the session is closed if this message reaches the
+  // server.
   if (parts_.life->alive && connected_) {
     pipe_->up([ensemble = &ensemble_, pipe = pipe_.get()] { ensemble->goodbye(pipe->conn); });
   }
@@ -129,7 +130,8 @@ void SimZkLine::drop(bool politely) {
     end();
     return;
   }
-  // The server gets what was sent, perhaps much later, and then the end of it.
+  // The server receives the messages that were sent, perhaps much later, and then the end of the
+  // connection.
   pipe->up(end);
 }
 
@@ -155,7 +157,8 @@ void SimZkLine::lose_all(int code) {
   }
 }
 
-// The C client: pings after a third of T without a request, gives up after two without an answer.
+// Like the C client: pings after T/3 without a request, and disconnects after 2T/3 without an
+// answer.
 void SimZkLine::tend() {
   parts_.loop->cancel(timer_);
   if (!connected_) return;
@@ -212,8 +215,8 @@ void SimZkLine::reply(zk::Reply reply, std::uint64_t zxid) {
   });
 }
 
-// An event says nothing of what its server knows (its header carries -1): the next server need not
-// know of it.
+// Leaves seen_ unchanged, because the header of an event carries the zxid -1. So the next server
+// may be older than the event.
 void SimZkLine::news(zk::NodeEvent news, const std::string& path) {
   to_client([this, news, path] {
     if (watches_.erase(path) > 0) listener_->transport_event(news, path);

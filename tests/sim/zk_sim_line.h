@@ -1,4 +1,5 @@
-// A client's line to a ZkEnsemble: what the C client does, with a network that breaks.
+// The transport from a simulated client to a ZkEnsemble. It behaves like the C client, on a network
+// with faults.
 #pragma once
 
 #include "sim_pipe.h"
@@ -23,19 +24,19 @@ class SimZkLine final : public zk::Transport, private ZkCaller {
   bool provably_disconnected() const noexcept override { return pipe_ == nullptr; }
   void close(Task closed) override;
 
-  // For those who steer.
+  // For code that controls the connection.
   std::int64_t session() const { return session_; }
   int server() const { return pipe_ == nullptr ? -1 : pipe_->server; }
   bool connected() const { return connected_; }
   void go_to(int server) { wanted_ = server; }  // at the next connect
-  void break_off();                             // the connection
+  void break_off();                             // breaks the connection
 
  private:
   struct Pipe final : SimPipe {
     using SimPipe::SimPipe;
     int server = 0;
     ZkConnPtr conn;
-    bool broken = false;  // nothing comes after what was lost
+    bool broken = false;  // a message was lost, so no later message arrives
   };
   using PipePtr = std::shared_ptr<Pipe>;
   struct Asked {
@@ -51,7 +52,7 @@ class SimZkLine final : public zk::Transport, private ZkCaller {
   void to_client(Task task);
   void lose_all(int code);
 
-  // ---- ZkCaller: said by the server
+  // ---- ZkCaller: messages from the server
   void accepted(std::int64_t session) override;
   void expired() override;
   void hung_up() override;
@@ -63,14 +64,14 @@ class SimZkLine final : public zk::Transport, private ZkCaller {
   const PortParts parts_;
   ZkEnsemble& ensemble_;
   zk::TransportListener* listener_;
-  PipePtr pipe_;  // null: apart
+  PipePtr pipe_;  // null: not connected
   bool connected_ = false;
   bool over_ = false;
   int wanted_ = -1;
   int last_server_ = -1;
   std::int64_t session_ = 0;
   std::uint64_t seen_ = 0;
-  std::set<std::string> watches_;  // told to the server again
+  std::set<std::string> watches_;  // sent to the server again after each connect
   std::deque<Asked> asked_;
   Time last_heard_{};
   Time last_sent_{};
