@@ -1,4 +1,4 @@
-// Bytes in JSON.
+// Base64, which carries bytes in JSON.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace baton::test {
 
 std::string to_base64(std::string_view bytes);
-// Up to the first character that is none.
+// Decodes up to the first character that is not a base64 digit.
 std::string from_base64(std::string_view text);
 
 }  // namespace baton::test

@@ -1,4 +1,5 @@
-// CLOCK_BOOTTIME: the same for all processes of the machine, so intervals compare exactly.
+// CLOCK_BOOTTIME. All processes of the machine see the same clock, so tests can compare their
+// times.
 #pragma once
 
 #include <time.h>
@@ -13,7 +14,7 @@ inline std::chrono::nanoseconds boot_now() {
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-// Measures from its construction on.
+// Measures the time since its construction.
 class Stopwatch {
  public:
   std::chrono::milliseconds elapsed() const {

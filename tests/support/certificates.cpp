@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kFar = "21000101000000Z";
 constexpr const char* kPast = "20210101000000Z";
 
-// `ca` rather than `x509`: it alone, in all versions, makes one that has expired.
+// Uses `openssl ca`, because only this command can make an expired certificate in all versions.
 constexpr const char* kConfiguration = R"([req]
 distinguished_name = name
 [name]
@@ -32,7 +32,7 @@ commonName = supplied
 )";
 
 void openssl(const std::string& dir, const std::string& what) {
-  // In the directory, so that the configuration needs no paths.
+  // Runs in the directory, so that the configuration needs no paths.
   const auto end = run({"sh", "-c", "cd \"$0\" && openssl " + what, dir});
   if (end.code != 0) throw std::runtime_error("openssl " + what + ":\n" + end.err);
 }

@@ -1,4 +1,4 @@
-// Certificates for servers and clients of a test, good ones and others.
+// Makes certificates for servers and clients of a test, valid and invalid ones.
 #pragma once
 
 #include "support/temp_dir.h"
@@ -9,13 +9,14 @@ namespace baton::test {
 
 enum class ServerCertificate {
   kGood,       // for 127.0.0.1 and localhost
-  kWrongHost,  // for elsewhere.example and 192.0.2.1
-  kExpired,    // years ago
-  kOtherCa,    // by one that nobody trusts
+  kWrongHost,  // for elsewhere.example and 192.0.2.1 only
+  kExpired,    // expired years ago
+  kOtherCa,    // from an authority that nothing trusts
 };
 
-// Made with the program openssl when constructed, in a directory of their own; throws if that
-// fails. All in PEM. A server's may also be used as a client's: etcd's JSON gateway does so.
+// The constructor makes the files with the program openssl, in a separate directory, and throws if
+// that fails. All files are PEM. A server certificate also works as a client certificate, because
+// etcd's JSON gateway uses it so.
 class TestCertificates {
  public:
   // Paths of files.
@@ -26,11 +27,12 @@ class TestCertificates {
 
   TestCertificates();
 
-  std::string ca() const { return dir_ / "ca.pem"; }           // what both sides trust
-  std::string other_ca() const { return dir_ / "other.pem"; }  // somebody else's
+  // The authority that both sides trust.
+  std::string ca() const { return dir_ / "ca.pem"; }
+  std::string other_ca() const { return dir_ / "other.pem"; }  // another authority
   Pair server(ServerCertificate which = ServerCertificate::kGood) const;
   Pair client() const { return pair("client"); }              // common name "baton"
-  Pair other_client() const { return pair("other-client"); }  // of the other authority
+  Pair other_client() const { return pair("other-client"); }  // from the other authority
 
  private:
   void make_ca(const std::string& name) const;

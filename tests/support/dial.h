@@ -1,4 +1,4 @@
-// A TCP connection for questions, none of which takes longer than it may.
+// A TCP connection for requests with a time limit.
 #pragma once
 
 #include "support/boot_clock.h"
@@ -10,7 +10,7 @@
 
 namespace baton::test {
 
-// The limit is for all calls together, from the construction on; then the connection is dead.
+// The limit is for all calls together, from the construction on. After the limit all calls fail.
 class Dial {
  public:
   Dial(const std::string& server, std::chrono::milliseconds limit);  // "127.0.0.1:2181"
@@ -19,7 +19,8 @@ class Dial {
   Dial& operator=(const Dial&) = delete;
 
   bool send(std::string_view bytes);
-  // nullopt: it failed or took too long; empty: the end.
+  // Some received bytes. nullopt: the connection failed or the limit is over. Empty: the peer has
+  // closed the connection.
   std::optional<std::string> some();
 
  private:

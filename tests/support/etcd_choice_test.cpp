@@ -1,4 +1,4 @@
-// The etcd server under test can be chosen.
+// Checks that the environment can choose the etcd programs under test.
 #include "support/etcd_server.h"
 #include "support/scoped_variable.h"
 

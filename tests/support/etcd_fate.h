@@ -1,5 +1,5 @@
-// What became of an entry, as the store's history tells it afterwards: etcd keeps every revision
-// until it is compacted.
+// Finds out from etcd's history when an entry was removed. etcd keeps every revision until it is
+// compacted.
 #pragma once
 
 #include "support/etcd_store.h"
@@ -14,14 +14,14 @@ namespace baton::test {
 struct EtcdFate {
   std::string key;
   std::int64_t lease = 0;
-  std::int64_t gone = 0;       // the revision that removed it; 0: it is there
-  std::size_t with_lease = 0;  // keys of its lease just before that revision, itself among them
-  std::size_t left = 0;        // and after it
-  bool lease_lives = false;    // now
+  std::int64_t gone = 0;       // the revision that removed it; 0: it exists
+  std::size_t with_lease = 0;  // keys of its lease just before that revision, with the entry itself
+  std::size_t left = 0;        // keys of its lease after that revision
+  bool lease_lives = false;    // whether the lease exists now
 };
 
-// Of the entry below `prefix` that was made by revision `token`. nullopt: there was none. Throws
-// EtcdError if that revision was compacted.
+// The fate of the entry below `prefix` with create revision `token`. nullopt: there was no such
+// entry. Throws EtcdError if that revision was compacted.
 inline std::optional<EtcdFate> etcd_fate(EtcdStore& store, const std::string& prefix,
                                          std::int64_t token) {
   EtcdFate fate;
@@ -38,7 +38,7 @@ inline std::optional<EtcdFate> etcd_fate(EtcdStore& store, const std::string& pr
     }
     return false;
   };
-  std::int64_t before = token;  // it was there
+  std::int64_t before = token;  // a revision at which the entry existed
   std::int64_t after = store.revision();
   if (there(after)) return fate;
   while (after - before > 1) {

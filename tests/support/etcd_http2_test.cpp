@@ -1,4 +1,5 @@
-// The frames and headers of HTTP/2, byte by byte.
+// Checks that Http2Scanner and HpackReader decode the frames and headers of HTTP/2, also if the
+// bytes arrive in pieces.
 #include "support/hpack.h"
 #include "support/http2_frames.h"
 
@@ -37,12 +38,12 @@ std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
 const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const std::string kSettings = frame(4, 0, 0, "");
 
-// ":path" with this value, to be kept in the table.
+// A ":path" header with this value, which the decoder keeps in its table.
 std::string path_header(const std::string& path) {
   return std::string("\x44") + static_cast<char>(path.size()) + path;
 }
 
-// Fed in pieces of this size.
+// The frames that the scanner finds when it receives the bytes in pieces of this size.
 std::vector<Http2Frame> frames_in(Http2Scanner& scanner, const std::string& bytes,
                                   std::size_t piece) {
   std::vector<Http2Frame> all;
@@ -84,8 +85,9 @@ TEST(Hpack, RemembersPathsAndForgetsTheOldest) {
   EXPECT_EQ(reader.path_in(path_header("/two")), "/two");
   EXPECT_EQ(reader.path_in(hex("be")), "/two");
   EXPECT_EQ(reader.path_in(hex("bf")), "/one");
-  EXPECT_EQ(reader.path_in(hex("82")), "");            // only a method
-  EXPECT_EQ(reader.path_in(hex("3f 0b be")), "/two");  // from now on 42 bytes: room for one
+  EXPECT_EQ(reader.path_in(hex("82")), "");  // this block has no path
+  // Now the table has 42 bytes, enough for one header.
+  EXPECT_EQ(reader.path_in(hex("3f 0b be")), "/two");
   EXPECT_EQ(reader.path_in(hex("bf")), std::nullopt);
 }
 

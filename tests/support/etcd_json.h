@@ -1,4 +1,4 @@
-// How etcd's gateway writes its messages. For etcd_store.cpp and etcd_users.cpp only.
+// How etcd's JSON gateway encodes its messages. Only for etcd_store.cpp and etcd_users.cpp.
 #pragma once
 
 #include "support/base64.h"
@@ -12,7 +12,7 @@ namespace baton::test::etcd_json {
 
 using Json = nlohmann::json;
 
-// Numbers of 64 bits are strings, and what is zero is not there.
+// The gateway writes 64-bit numbers as strings and leaves out fields that are zero.
 inline std::int64_t number(const Json& json, const char* name) {
   const auto found = json.find(name);
   if (found == json.end()) return 0;
@@ -30,7 +30,7 @@ inline std::string bytes(const Json& json, const char* name) {
 
 inline std::int64_t revision_of(const Json& json) { return number(json.at("header"), "revision"); }
 
-// The first name that does not begin so; "\0": there is none.
+// The first key after all keys with this prefix. "\0": there is none.
 inline std::string end_of(std::string prefix) {
   while (!prefix.empty()) {
     if (static_cast<unsigned char>(prefix.back()) < 0xff) {
@@ -42,7 +42,7 @@ inline std::string end_of(std::string prefix) {
   return std::string(1, '\0');
 }
 
-// No name is empty: all of them is from "\0" on.
+// The empty prefix means all keys, which begin at "\0", because no key is empty.
 inline std::string start_of(const std::string& prefix) {
   return prefix.empty() ? std::string(1, '\0') : prefix;
 }

@@ -53,7 +53,7 @@ EtcdLinks::~EtcdLinks() {
 
 void EtcdLinks::open(std::function<pid_t(int)> process_of) {
   process_of_ = std::move(process_of);
-  sigset_t all;  // signals are for the threads of the test
+  sigset_t all;  // the new thread must not take signals of the test
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -83,7 +83,7 @@ void EtcdLinks::let_in(int to) const {
   if (!from) {
     ::close(fd);
   } else if (*from == to) {
-    // A server may ask itself; that is no matter of the network.
+    // A server may connect to itself. No fault acts on that connection.
     self_.adopt(fd, servers_[static_cast<std::size_t>(to)], false);
   } else {
     between(*from, to).adopt(fd, servers_[static_cast<std::size_t>(to)], reversed(*from, to));

@@ -1,4 +1,4 @@
-// The network between the servers of an etcd cluster.
+// The network between the servers of an etcd cluster. Tests cause faults on it.
 #pragma once
 
 #include "support/server_links.h"
@@ -13,21 +13,22 @@
 
 namespace baton::test {
 
-// All members of a cluster know the same address of a peer: it is part of the members' list, which
-// is replicated. So there is one port per server that is called, not one per pair, and who calls is
-// found out by asking the kernel which server's process has the other end. (Not every first request
-// on a connection of theirs names its sender.) A caller that is no server is turned away.
+// All members of a cluster use the same address for a peer, because the list of members is
+// replicated. So each server has one proxy port that all its peers connect to. To find the peer
+// that has opened a connection, this class asks the kernel which server process has the other end.
+// (The first request on a connection does not always name its sender.) A connection from another
+// process is closed.
 class EtcdLinks : public ServerLinks {
  public:
-  // The ports on which the servers really listen, by index.
+  // The ports on which the servers listen, by index.
   explicit EtcdLinks(std::vector<std::uint16_t> servers);
   ~EtcdLinks();
 
-  // Where all others find this server: to be advertised.
+  // The port on which the other servers reach this server. The server advertises this port.
   std::uint16_t entry(int server) const { return doors_.at(static_cast<std::size_t>(server)).port; }
 
-  // From now on connections are let in. Called on another thread, until the destructor: the process
-  // of a server, -1 if it does not run.
+  // Accepts connections from now on. Until the destructor, another thread calls `process_of`: the
+  // process of a server, or -1 if the server does not run.
   void open(std::function<pid_t(int)> process_of);
 
  private:
@@ -38,12 +39,12 @@ class EtcdLinks : public ServerLinks {
 
   void run() const;
   void let_in(int to) const;
-  // Among all servers.
+  // The server that has opened the connection.
   std::optional<int> caller(std::uint16_t its_port, std::uint16_t our_port) const;
 
   const std::vector<std::uint16_t> servers_;
   std::vector<Door> doors_;
-  mutable Proxy self_;  // for what a server says to itself
+  mutable Proxy self_;  // for connections of a server to itself
   int wake_ = -1;
   std::function<pid_t(int)> process_of_;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Faults between servers: that they are in force, and what etcd makes of them.
+// Checks that faults between etcd servers are in force, and how etcd reacts to them.
 #include "support/etcd_server.h"
 #include "support/eventually.h"
 #include "support/sockets.h"
@@ -25,7 +25,7 @@ void report(const std::string& what, std::chrono::milliseconds time) {
   std::cout << "[          ] " << what << " after " << time.count() << " ms" << std::endl;
 }
 
-// The peer ports on which the servers really listen.
+// The peer ports on which the servers listen, read from their logs.
 std::set<std::uint16_t> real_ports(const EtcdCluster& etcd) {
   std::set<std::uint16_t> ports;
   const std::regex listens(R"re("listen-peer-urls":\["http://127\.0\.0\.1:([0-9]+)"\])re");
@@ -76,7 +76,7 @@ TEST_F(EtcdLinksTest, AnIsolatedLeaderIsReplacedAndLaterFollows) {
   const int old = etcd.leader();
   const Stopwatch watch;
   etcd.isolate(old);
-  EXPECT_FALSE(etcd.serving(old));  // it may say that it leads, but it reads nothing
+  EXPECT_FALSE(etcd.serving(old));  // it may report that it leads, but it answers no read
   const int next = etcd.leader_after(old);
   report("another one led", watch.elapsed());
   EXPECT_TRUE(eventually("old leader gives up", [&] { return !knows_a_leader(etcd, old); }));
@@ -102,7 +102,7 @@ TEST_F(EtcdLinksTest, AnIsolatedFollowerHasNoLeaderAndTheOthersGoOn) {
   EXPECT_FALSE(etcd.serving(follower));
   etcd.put("after", "1");
   EXPECT_EQ(etcd.status(follower).value().revision,
-            1);  // it still answers old news to those who ask for it
+            1);  // it still reports its old state
   EXPECT_TRUE(
       eventually("follower without leader", [&] { return !knows_a_leader(etcd, follower); }));
   report("the follower knew no leader", watch.elapsed());
@@ -122,7 +122,7 @@ TEST_F(EtcdLinksTest, AFollowerThatTheLeaderCannotHearHearsTheLeader) {
   link.blackhole(follower);
   const auto before = link.bytes(follower);
   EXPECT_TRUE(eventually("answers lost", [&] { return link.bytes(follower) > before; }));
-  EXPECT_FALSE(etcd.serving(follower));  // a read asks the leader
+  EXPECT_FALSE(etcd.serving(follower));  // a linearizable read needs the leader
   EXPECT_TRUE(knows_a_leader(etcd, follower));
   etcd.put("after", "1");
   EXPECT_EQ(etcd.leader(), leader);

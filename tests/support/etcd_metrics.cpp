@@ -14,7 +14,7 @@ struct Series {
   std::set<std::string> labels;  // `grpc_method="Range"`
 };
 
-// `name{label="x",other="y"} ...`; values with commas or braces in them do not occur.
+// Parses `name{label="x",other="y"} ...`. Label values must not contain commas or braces.
 Series parse(std::string_view text) {
   Series series;
   const auto end = text.find_first_of("{ ");

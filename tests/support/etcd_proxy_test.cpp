@@ -1,4 +1,4 @@
-// Cuts of gRPC connections at the frames that a test names.
+// Checks that a Proxy cuts gRPC connections at the frames that a test selects.
 #include "support/etcd_server.h"
 #include "support/eventually.h"
 #include "support/proxy.h"
@@ -19,12 +19,12 @@ namespace {
 constexpr auto kUp = Direction::kToServer;
 constexpr auto kDown = Direction::kToClient;
 
-// A field of bytes, shorter than 128.
+// A protobuf field of bytes, shorter than 128.
 std::string field(int number, const std::string& bytes) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
 }
 
-// A client of gRPC's own library, as baton is.
+// A client that uses the gRPC library, as baton does.
 class Caller {
  public:
   explicit Caller(const std::string& host) {
@@ -39,7 +39,7 @@ class Caller {
   grpc::StatusCode put(const std::string& key, const std::string& value) {
     return call("/etcdserverpb.KV/Put", field(1, key) + field(2, value));
   }
-  // After a cut: the first calls may still be given to the connection that is no more.
+  // For calls after a cut: gRPC may still send the first calls on the closed connection.
   ::testing::AssertionResult put_again(const std::string& key, const std::string& value) {
     return eventually("put by a new connection", [&] { return put(key, value) == grpc::OK; });
   }
@@ -73,7 +73,7 @@ class EtcdProxy : public ::testing::Test {
     proxy = std::make_unique<Proxy>(etcd->client_port(0));
   }
 
-  // The calls whose messages pass in this direction, one entry a message.
+  // Records the call of each message that passes in this direction.
   void listen(Direction direction) {
     constexpr int kNever = 1'000'000'000;
     proxy->cut_at_grpc(direction, kNever, true, [this](const Http2Frame& frame) {
@@ -121,13 +121,13 @@ TEST_F(EtcdProxy, ALostRequestIsNotDone) {
   EXPECT_EQ(caller.put("a", "1"), grpc::OK);
   proxy->cut_at_grpc(kUp, 2, false, grpc_method("KV/Put"));
   EXPECT_EQ(caller.put("a", "2"), grpc::OK);
-  EXPECT_EQ(caller.range("a"), grpc::OK);  // does not count
+  EXPECT_EQ(caller.range("a"), grpc::OK);  // the filter does not select it
   EXPECT_FALSE(proxy->wait_cut(kUp, 0ms));
   EXPECT_EQ(caller.put("a", "3"), grpc::UNAVAILABLE);
   EXPECT_TRUE(proxy->wait_cut(kUp));
   EXPECT_EQ(etcd->key("a").value().value, "2");
   EXPECT_TRUE(caller.put_again("a", "4"));
-  EXPECT_GE(proxy->accepted(), 2U);  // gRPC may try more than once on a busy machine
+  EXPECT_GE(proxy->accepted(), 2U);  // gRPC may connect more than once on a busy machine
   EXPECT_EQ(etcd->key("a").value().version, 3);
 }
 
@@ -144,12 +144,12 @@ TEST_F(EtcdProxy, ALostAnswerIsOfARequestThatWasDone) {
 
 TEST_F(EtcdProxy, ADeliveredAnswerIsAnAnswer) {
   Caller caller(proxy->host());
-  // The status comes after the message, in headers: these are the second ones of the call.
+  // The status follows the message, in the second headers frame of the call.
   proxy->cut_at_grpc(kDown, 2, true, grpc_headers);
   EXPECT_EQ(caller.put("a", "1"), grpc::OK);
   EXPECT_TRUE(proxy->wait_cut(kDown));
   EXPECT_TRUE(caller.put_again("a", "2"));
-  EXPECT_GE(proxy->accepted(), 2U);  // gRPC may try more than once on a busy machine
+  EXPECT_GE(proxy->accepted(), 2U);  // gRPC may connect more than once on a busy machine
 }
 
 TEST_F(EtcdProxy, EveryMessageCanBeCut) {
@@ -160,10 +160,10 @@ TEST_F(EtcdProxy, EveryMessageCanBeCut) {
     Caller caller(proxy->host());
     const bool range = caller.range("a") == grpc::OK;
     const bool put = range && caller.put("a", "1") == grpc::OK;
-    // The caller may hear of a cut before all of it is done.
+    // The caller may notice a cut before the proxy has completed it.
     cut = put ? proxy->wait_cut(kDown, 0ms) : proxy->wait_cut(kDown);
     EXPECT_EQ(put, !cut);
-    EXPECT_EQ(etcd->key("a").has_value(), range);  // answered or not
+    EXPECT_EQ(etcd->key("a").has_value(), range);  // also if the answer was lost
   }
   EXPECT_EQ(cuts, 2);
 }

@@ -1,4 +1,4 @@
-// The part of EtcdCluster that looks at servers.
+// The part of EtcdCluster that reads the roles and the counters of servers.
 #include "support/etcd_metrics.h"
 #include "support/etcd_server.h"
 #include "support/http.h"
@@ -66,7 +66,7 @@ void EtcdCluster::make_leader(int i) {
     if (now->leads()) return true;
     try {
       move_leader(ask_host(leader()), now->member);
-    } catch (const EtcdError&) {  // another one leads by now
+    } catch (const EtcdError&) {  // another server leads by now
     }
     return false;
   });

@@ -1,4 +1,4 @@
-// Servers with certificates, servers with users, and the program etcdctl.
+// Checks etcd servers with certificates, servers with users, and the program etcdctl.
 #include "support/etcd_server.h"
 #include "support/eventually.h"
 
@@ -68,13 +68,13 @@ TEST_F(EtcdSecure, WithTlsOnlyThoseWhoSpeakItGetIn) {
   EtcdOptions options;
   options.tls = true;
   EtcdCluster etcd(options);
-  etcd.put("a", "1");  // by another port
+  etcd.put("a", "1");  // through the port without TLS
   EXPECT_EQ(etcd.etcdctl({"get", "a", "--print-value-only"}).out, "1\n");
   const std::string soon = "--command-timeout=1s";
   EXPECT_NE(etcdctl(etcd.host(0), {soon, "get", "a"}).code, 0);
   const std::string wrong_ca = "--cacert=" + etcd.certificates().other_ca();
   EXPECT_NE(etcdctl(etcd.host(0), {soon, wrong_ca, "get", "a"}).code, 0);
-  // No certificate of its own is asked for.
+  // The server does not ask for a client certificate.
   EXPECT_EQ(etcdctl(etcd.host(0), {"--cacert=" + etcd.certificates().ca(), "get", "a"}).code, 0);
   etcd.restart(0);
   EXPECT_EQ(etcd.etcdctl({"get", "a", "--print-value-only"}).out, "1\n");
@@ -110,7 +110,7 @@ TEST_F(EtcdSecure, AServerWithABadCertificateRunsAndIsNotBelieved) {
     EtcdCluster etcd(options);
     EXPECT_TRUE(etcd.serving(0));
     EXPECT_NE(etcd.etcdctl({"--command-timeout=1s", "get", "a"}).code, 0);
-    // etcdctl does not say why.
+    // etcdctl does not report the reason, but openssl does.
     const auto end = run({"openssl", "s_client", "-connect", etcd.host(0), "-CAfile", shared->ca(),
                           "-verify_ip", "127.0.0.1", "-verify_return_error"});
     EXPECT_NE(end.code, 0);
@@ -126,7 +126,7 @@ TEST_F(EtcdSecure, UsersMayDoWhatTheirRoleAllows) {
   etcd.enable_auth("master");
   etcd.add_user("reader", "secret", "mine/", true);
 
-  // We are root.
+  // This object asks as root.
   EXPECT_EQ(etcd.keys().size(), 2U);
   EXPECT_TRUE(etcd.serving(0));
   EXPECT_NE(etcd.etcdctl({"get", "mine/a"}).code, 0);
@@ -141,7 +141,7 @@ TEST_F(EtcdSecure, UsersMayDoWhatTheirRoleAllows) {
   EXPECT_NE(etcd.etcdctl({"--user=me:secret", "get", "mine/a"}).code, 0);
   EXPECT_EQ(etcd.etcdctl({"--user=me:other", "get", "mine/a"}).code, 0);
 
-  etcd.restart(0);  // it has forgotten our token
+  etcd.restart(0);  // the server does not know the token any more
   EXPECT_EQ(etcd.key("mine/a").value().value, "3");
   etcd.disable_auth();
   EXPECT_EQ(etcd.key("mine/a").value().value, "3");
@@ -154,7 +154,7 @@ TEST_F(EtcdSecure, CompactionForgetsOldRevisions) {
   for (int i = 0; i < 20; ++i) etcd.put("a", std::string(100'000, 'y'));
   EXPECT_EQ(etcd.etcdctl({"get", "a", "--rev=" + std::to_string(first)}).code, 0);
   EXPECT_EQ(etcd.compact(), etcd.revision());
-  EXPECT_EQ(etcd.compact(), etcd.revision());  // once more does no harm
+  EXPECT_EQ(etcd.compact(), etcd.revision());  // a second call changes nothing
   EXPECT_TRUE(
       says(etcd.etcdctl({"get", "a", "--rev=" + std::to_string(first)}), "has been compacted"));
   EXPECT_EQ(etcd.key("a").value().value, std::string(100'000, 'y'));

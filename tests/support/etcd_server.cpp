@@ -9,7 +9,7 @@
 namespace baton::test {
 namespace {
 
-// What the environment says; nothing is as if it were not there.
+// The value of an environment variable. An empty value counts as not set.
 std::optional<std::string> named(const char* variable) {
   const char* given = std::getenv(variable);
   if (given == nullptr || *given == '\0') return std::nullopt;
@@ -20,7 +20,7 @@ std::optional<std::string> named(const char* variable) {
 
 std::optional<std::string> etcd_from_environment() { return named("BATON_TEST_ETCD"); }
 
-// A server that was named is not skipped when it is not there: tests fail, and say so.
+// If the environment names a program that does not exist, tests fail. They must not skip.
 bool etcd_installed() { return named("BATON_TEST_ETCD_BIN") || in_path("etcd"); }
 bool etcdctl_installed() { return named("BATON_TEST_ETCDCTL_BIN") || in_path("etcdctl"); }
 
@@ -54,8 +54,8 @@ void EtcdCluster::prepare() {
   if (links_) links_->open([this](int i) { return pid(i); });
 }
 
-// A new server asks the others who is who. One that listens but does not answer yet, since it is
-// asking itself, costs it a second.
+// A new server asks its peers for the members. A peer that listens but does not answer yet, because
+// it asks its own peers, delays the new server by a second.
 void EtcdCluster::started(int i) {
   wait_for("server " + std::to_string(i) + " to answer its peers", [&] {
     check_running(i);
@@ -79,11 +79,11 @@ std::vector<std::string> EtcdCluster::command(int i) const {
       "--advertise-client-urls=" + clients, "--listen-peer-urls=" + url(port(i, kPeer)),
       "--initial-advertise-peer-urls=" + url(advertised(i)), "--initial-cluster=" + all,
       "--listen-metrics-urls=" + url(port(i, kMetrics)),
-      // Another cluster, which had one of these ports before, is not taken for ours.
+      // The token keeps out the servers of another cluster that used one of these ports before.
       "--initial-cluster-token=" + at(0).dir.path() + "-" + std::to_string(generation_),
       "--heartbeat-interval=" + std::to_string(options_.heartbeat.count()),
       "--election-timeout=" + std::to_string(options_.election.count()),
-      // Not in the list of --help, but there since 3.4.10.
+      // Not listed by --help, but available since 3.4.10.
       "--unsafe-no-fsync", "--bcrypt-cost=4", "--logger=zap", "--log-outputs=stderr"};
   if (options_.tls) {
     const auto own = certificates().server(options_.server_certificate);

@@ -15,17 +15,18 @@ using namespace etcd_json;
 namespace {
 
 constexpr std::chrono::milliseconds kLongest{30'000};
-// More than an answer takes, less than a server without a leader goes on trying.
+// Longer than an answer takes, and shorter than the time for which a server without a leader
+// retries.
 constexpr std::chrono::milliseconds kOneAsk{3'000};
 
-// Codes of gRPC.
+// gRPC codes.
 constexpr int kInvalid = 3;
 constexpr int kNotFound = 5;
 constexpr int kOutOfRange = 11;
 constexpr int kUnauthenticated = 16;
 
 // Cancelled, deadline exceeded, too many requests, unavailable (no leader, leader changed, timed
-// out): ask again.
+// out): these errors are retried.
 bool passing(int code) { return code == 1 || code == 4 || code == 8 || code == 14; }
 
 std::vector<std::string> split(const std::string& hosts) {
@@ -35,7 +36,7 @@ std::vector<std::string> split(const std::string& hosts) {
   return all;
 }
 
-// Reads nothing, but waits until this server has all that was agreed upon.
+// A read that returns no data, but waits until this server has applied all committed changes.
 const std::string kNothing = R"({"key":"AA==","count_only":true})";
 
 }  // namespace
@@ -66,8 +67,8 @@ std::optional<std::string> EtcdStore::ask(const std::string& host, const Questio
   try {
     return ask_once(host, question, limit);
   } catch (const EtcdError& e) {
-    // A server that was restarted does not know the token; one made before a change of users, or
-    // none at all, is an invalid argument.
+    // A restarted server does not know the token. A missing token, or a token made before a change
+    // of users, is an invalid argument.
     if (e.code != kUnauthenticated && e.code != kInvalid) throw;
     if (!log_in(host, limit)) throw;
   }
@@ -89,14 +90,15 @@ bool EtcdStore::log_in(const std::string& host, std::chrono::milliseconds limit)
   return true;
 }
 
-// Those that know a leader, itself first: it needs the fewest others for an answer.
+// The servers that know a leader. The leader comes first, because it needs the fewest other servers
+// for an answer.
 std::vector<std::string> EtcdStore::useful_hosts() const {
   std::vector<std::pair<EtcdStatus, std::string>> all;
   for (const auto& host : hosts_()) {
     const auto now = status(host, std::chrono::seconds(1));
     if (now && now->leader != 0) all.emplace_back(*now, host);
   }
-  // An old leader that does not know of the new one comes after that.
+  // An old leader that does not know the new leader comes after the new leader.
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.leads(), a.first.term) > std::pair(b.first.leads(), b.first.term);
   });
@@ -125,7 +127,7 @@ std::optional<EtcdStatus> EtcdStore::status(const std::string& host,
                                             std::chrono::milliseconds limit) const {
   std::optional<std::string> answer;
   try {
-    // etcd 3.5.16 tells everybody; 3.5.30 asks who wants to know.
+    // etcd 3.5.16 answers without a token; 3.5.30 requires one.
     answer = ask(host, {"/v3/maintenance/status", "{}"}, limit);
   } catch (const EtcdError&) {
     return std::nullopt;
@@ -220,7 +222,7 @@ std::int64_t EtcdStore::compact() {
   try {
     ask_any({{"/v3/kv/compaction", json.dump()}});
   } catch (const EtcdError& e) {
-    if (e.code != kOutOfRange) throw;  // done already
+    if (e.code != kOutOfRange) throw;  // already compacted
   }
   return now;
 }
@@ -243,7 +245,7 @@ bool EtcdStore::revoke(std::int64_t lease) {
 }
 
 std::set<std::int64_t> EtcdStore::leases() {
-  // A server lists what it has itself.
+  // A server lists only the leases that it knows. The read makes it up to date first.
   const Json json = Json::parse(ask_any({{"/v3/kv/range", kNothing}, {"/v3/lease/leases", "{}"}}));
   std::set<std::int64_t> all;
   for (const auto& each : json.value("leases", Json::array())) all.insert(number(each, "ID"));

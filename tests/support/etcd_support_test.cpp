@@ -1,4 +1,4 @@
-// The servers for tests do what their header says.
+// Checks that EtcdCluster and EtcdStore do what their headers describe.
 #include "support/etcd_server.h"
 
 #include "support/eventually.h"
@@ -121,7 +121,7 @@ TEST_F(EtcdSupport, LeasesAreGrantedListedAndRevokedWithTheirKeys) {
 
 TEST_F(EtcdSupport, ALeaseThatNobodyRenewsRunsOut) {
   EtcdCluster etcd;
-  const auto lease = etcd.grant(1s);  // etcd lets none be shorter than 1.5 elections
+  const auto lease = etcd.grant(1s);  // etcd makes every lease at least 1.5 election timeouts long
   etcd.put("k", "v", lease);
   EXPECT_TRUE(eventually("end of the lease", [&] { return etcd.leases().empty(); }));
   EXPECT_FALSE(etcd.key("k"));

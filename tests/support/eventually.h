@@ -1,5 +1,4 @@
-// Waits for something that can be observed, and says what it waited for. The only wait of the
-// tests.
+// Waits until a condition is true, and reports what it waited for. Tests use no other kind of wait.
 #pragma once
 
 #include "support/boot_clock.h"
@@ -14,12 +13,13 @@ namespace baton::test {
 
 using namespace std::chrono_literals;
 
-// Nothing in the tests waits longer than this.
+// No test waits longer than this.
 inline constexpr std::chrono::milliseconds kLong{30'000};
 
 inline void poll_pause() { std::this_thread::sleep_for(1ms); }
 
-// Polls until the predicate is true. `tick` lets a little time pass (virtual stores advance there).
+// Polls until the predicate is true. `tick` lets a little time pass; with a virtual store it
+// advances the store's clock.
 template <class Predicate, class Tick>
 ::testing::AssertionResult eventually_with(std::string_view what, std::chrono::milliseconds limit,
                                            Predicate predicate, Tick tick) {

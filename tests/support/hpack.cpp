@@ -7,7 +7,7 @@
 namespace baton::test {
 namespace {
 
-// Names of the static table. Of the values only those of ":path" matter here.
+// The names of the static table. The decoder needs only the values of ":path", which at() adds.
 constexpr std::array<std::string_view, 61> kNames{":authority",
                                                   ":method",
                                                   ":method",
@@ -70,7 +70,8 @@ constexpr std::array<std::string_view, 61> kNames{":authority",
                                                   "via",
                                                   "www-authenticate"};
 
-// Bits of the code of each byte. The codes follow from that: shorter ones first, then by byte.
+// The length in bits of the Huffman code of each byte. The codes follow from the lengths: shorter
+// codes first, then in the order of the bytes.
 constexpr std::array<std::uint8_t, 256> kBits{
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
     28, 28, 28, 28, 28, 28, 28, 28, 6,  10, 10, 12, 13, 6,  8,  11, 10, 10, 8,  11, 8,  6,  6,  6,
@@ -104,7 +105,7 @@ std::map<Code, char> make_codes() {
   return codes;
 }
 
-// Takes from the front of a block. Every call may find that it ends too early: then `bad`.
+// Reads from the front of a block. `bad` is set if the block ends too early or is malformed.
 struct Taker {
   std::string_view left;
   bool bad = false;
@@ -119,7 +120,7 @@ struct Taker {
     return first;
   }
 
-  // The low `bits` of the first byte, and more bytes if these are all ones.
+  // The number in the low `bits` of the first byte. If these bits are all ones, more bytes follow.
   std::uint64_t number(std::uint8_t first, int bits) {
     const std::uint64_t most = (1U << bits) - 1;
     std::uint64_t value = first & most;
@@ -165,7 +166,7 @@ std::optional<std::string> from_huffman(std::string_view bytes) {
       now = {0, 0};
     }
   }
-  // The rest is filled with ones.
+  // The last byte is filled up with ones.
   if (now.first > 7 || now.second != (1U << now.first) - 1) return std::nullopt;
   return out;
 }

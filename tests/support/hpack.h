@@ -1,4 +1,4 @@
-// The headers of HTTP/2 (RFC 7541), as far as it takes to know which call a stream is.
+// Decodes the headers of HTTP/2 (RFC 7541), as far as needed to find the path of a call.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace baton::test {
 
-// Reads all header blocks of one direction of one connection, from the first one on: later ones
-// refer to what earlier ones said.
+// Reads all header blocks of one direction of one connection, beginning with the first block,
+// because later blocks refer to earlier ones.
 class HpackReader {
  public:
-  // The value of ":path" in this block, "" if there is none. nullopt: this is no such block; then
-  // the ones that follow cannot be understood either.
+  // The value of ":path" in this block, "" if there is none. nullopt: the block is malformed, and
+  // later blocks cannot be decoded either.
   std::optional<std::string> path_in(std::string_view block);
 
  private:
@@ -25,12 +25,12 @@ class HpackReader {
   void keep(Header header);
   void fit();
 
-  std::deque<Header> kept_;  // the newest first
+  std::deque<Header> kept_;  // newest first
   std::size_t size_ = 0;
   std::size_t most_ = 4096;
 };
 
-// nullopt: not well coded.
+// nullopt: the bytes are not valid Huffman code.
 std::optional<std::string> from_huffman(std::string_view bytes);
 
 }  // namespace baton::test

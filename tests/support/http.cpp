@@ -10,7 +10,7 @@
 namespace baton::test {
 namespace {
 
-// The value of Content-Length; nullopt: the body goes on to the end of the connection.
+// The value of Content-Length. nullopt: the body ends where the connection ends.
 std::optional<std::size_t> length_in(const std::string& head) {
   std::istringstream lines(head);
   for (std::string line; std::getline(lines, line);) {
@@ -26,7 +26,7 @@ std::optional<std::size_t> length_in(const std::string& head) {
 
 std::optional<HttpAnswer> http(const std::string& server, const HttpQuestion& question,
                                std::chrono::milliseconds limit) {
-  // 1.0: the answer comes in one piece, and then the connection ends.
+  // HTTP/1.0: the answer is not chunked, and the connection ends after it.
   std::string text = (question.body.empty() ? "GET " : "POST ") + question.path + " HTTP/1.0\r\n" +
                      "Host: " + server + "\r\n";
   for (const auto& header : question.headers) text += header + "\r\n";
@@ -44,7 +44,8 @@ std::optional<HttpAnswer> http(const std::string& server, const HttpQuestion& qu
     all += *more;
     const auto end = all.find("\r\n\r\n");
     if (end != all.npos) {
-      // Not to the end of the connection: some of etcd's ports leave it open for a while.
+      // Does not wait for the end of the connection, because some ports of etcd leave it open for a
+      // while.
       const auto length = length_in(all.substr(0, end));
       const std::size_t size = all.size() - end - 4;
       if (length ? size >= *length : more->empty()) {

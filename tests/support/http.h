@@ -1,4 +1,4 @@
-// One question over plain HTTP.
+// One request over plain HTTP.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,12 @@ struct HttpAnswer {
 
 struct HttpQuestion {
   std::string path;  // "/metrics"
-  std::string body;  // empty: GET, else POST
+  std::string body;  // empty: GET; otherwise POST
   std::vector<std::string> headers;
 };
 
-// Its own connection. nullopt: no whole answer in time, as of a server that is down or paused.
+// Opens a new connection for the request. nullopt: no complete answer in time, for example from a
+// server that is down or paused.
 std::optional<HttpAnswer> http(const std::string& server, const HttpQuestion& question,
                                std::chrono::milliseconds limit = std::chrono::seconds(2));
 

@@ -22,7 +22,7 @@ bool has_headers(const Http2Frame& frame) {
   return frame.type == kHeaders || frame.type == kContinuation;
 }
 
-// Without padding and priority.
+// The header block of a frame, without padding and priority.
 std::string_view block_in(const Http2Frame& frame, std::string_view payload) {
   if (frame.type != kHeaders) return payload;
   std::size_t before = 0;
@@ -74,7 +74,7 @@ bool Http2Scanner::begun() {
                  std::uint32_t{head_[7]} << 8 | head_[8]) &
                 0x7fffffff;
   payload_.clear();
-  // Both directions begin with settings.
+  // Both directions begin with a settings frame.
   return !std::exchange(first_, false) || (now_.type == kSettings && now_.stream == 0);
 }
 

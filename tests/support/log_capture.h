@@ -1,4 +1,4 @@
-// Collects the log lines of clients. Copies share the lines, so it may be outlived by clients.
+// Collects the log lines of clients. Copies share the lines, so clients may outlive a copy.
 #pragma once
 
 #include <baton/options.h>
@@ -30,7 +30,7 @@ class LogCapture {
     return state_->lines;
   }
 
-  // Lines of this level that contain the text.
+  // The number of lines of this level that contain the text.
   std::size_t count(LogLevel level, std::string_view part = {}) const {
     std::size_t n = 0;
     for (const auto& [l, text] : lines()) n += l == level && text.find(part) != text.npos;

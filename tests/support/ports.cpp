@@ -17,8 +17,8 @@ namespace {
 constexpr std::uint16_t kFirst = 20'000;
 constexpr std::uint16_t kCount = 12'000;
 
-// One file for all processes, whatever their TMPDIR; the lock on its n-th byte is the lease of port
-// n. It is never removed, and its locks end with their processes.
+// One file for all processes, with any TMPDIR. A lock on its n-th byte is the lease of port n. The
+// file is never removed, and a process's locks end with the process.
 int open_book() {
   const std::string path = "/tmp/baton-ports-" + std::to_string(::getuid());
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -32,12 +32,12 @@ bool lock_byte(int fd, std::uint16_t port) {
   range.l_whence = SEEK_SET;
   range.l_start = port;
   range.l_len = 1;
-  return ::fcntl(fd, F_OFD_SETLK, &range) == 0;  // OFD: also between two leases of one process
+  return ::fcntl(fd, F_OFD_SETLK, &range) == 0;  // OFD locks also exclude two leases of one process
 }
 
 bool free_now(std::uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;  // as the server does: what a dead one left in TIME_WAIT is no hindrance
+  const int yes = 1;  // as the servers do, so that TIME_WAIT does not matter
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in any{};
   any.sin_family = AF_INET;
@@ -59,7 +59,8 @@ PortLease::PortLease() : fd_(open_book()) {
       port_ = port;
       return;
     }
-    // Somebody else's: the lock on it does no harm, and goes with the lease.
+    // Another program uses this port. The lock on its byte does no harm. Closing fd_ releases the
+    // lock.
   }
   ::close(fd_);
   throw std::runtime_error("no free port from " + std::to_string(kFirst) + " on");

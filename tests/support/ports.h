@@ -1,14 +1,14 @@
-// Ports for servers that are started by number.
+// Ports for servers that tests start.
 #pragma once
 
 #include <cstdint>
 
 namespace baton::test {
 
-// A TCP port on which nothing listens, and which no other test process of this user takes while
-// this object lives. Below the range from which the kernel gives ports to connections, so that no
-// client sits on it while its server is down (a client that connects to a dead port of that range
-// again and again one day meets itself).
+// A TCP port on which nothing listens. While this object lives, no other test process of this user
+// takes the port. The port is below the range that the kernel uses for outgoing connections, so
+// that no client uses it while its server is down. (A client that connects again and again to a
+// closed port of that range can connect to itself.)
 class PortLease {
  public:
   PortLease();

@@ -24,20 +24,22 @@
 #include <vector>
 
 namespace baton::test {
-// Everything but `mutex_`, what it guards, and the atomics belongs to the thread: touched in tasks.
+// All members belong to the thread, except `mutex_`, the members that it guards, and the atomics.
+// Other threads use the members of the thread through call().
 class Proxy::Loop {
  public:
   Loop();
   ~Loop();
 
-  // Runs it on the thread; returns when it has run and what it allows has been forwarded.
+  // Runs a task on the thread. Returns when the task has run and the bytes that it allows have been
+  // forwarded.
   void call(const std::function<void()>& task);
   bool wait_cut(Direction d, std::chrono::milliseconds limit);
 
   void listen_on(int fd, Route route);
   void set_rewrite(std::uint16_t port, const Rewrite& rewrite);
-  void take(int fd, const Route& route);  // accepted
-  // Those that lost something cannot go on.
+  void take(int fd, const Route& route);  // `fd` is accepted
+  // Resets the connections that have lost bytes. They cannot continue.
   void reset_lost();
 
   RelayState state;
@@ -72,7 +74,7 @@ class Proxy::Loop {
 Proxy::Loop::Loop() {
   if (epoll_ < 0 || wake_ < 0) throw std::runtime_error("proxy: no epoll or no eventfd");
   watch(wake_);
-  sigset_t all;  // signals are for the threads of the test
+  sigset_t all;  // the new thread must not take signals of the test
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -171,7 +173,7 @@ void Proxy::Loop::run_tasks() {
   }
 }
 
-// The waiters of wait_cut() see a cut when all of it is done.
+// Runs after all bytes are moved, so that wait_cut() returns only when a cut is complete.
 void Proxy::Loop::publish() {
   connections = static_cast<int>(
       std::count_if(relays.begin(), relays.end(), [](const Relay& r) { return !r.severed(); }));
@@ -260,7 +262,7 @@ void Proxy::resume(Direction direction) {
     auto& fault = loop_->state.fault(direction);
     fault.stalled = false;
     if (!std::exchange(fault.dropped, false)) return;
-    // A reset would reach those to whom nothing must come as yet.
+    // While the other direction is blackholed, not even a reset may arrive.
     if (!loop_->state.fault(reverse(direction)).dropped) loop_->reset_lost();
   });
 }

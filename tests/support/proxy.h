@@ -1,4 +1,4 @@
-// A TCP proxy on the loopback that does to a connection what networks do.
+// A TCP proxy on the loopback interface that causes network faults.
 #pragma once
 
 #include "support/http2_frames.h"
@@ -21,18 +21,18 @@ constexpr Direction reverse(Direction d) {
   return d == Direction::kToServer ? Direction::kToClient : Direction::kToServer;
 }
 
-// One thread (epoll) forwards everything. All calls from any thread; each returns when what it asks
-// for is in force: no byte is forwarded after that which should not be. Bytes that the proxy has
-// already handed to the kernel are with the receiver and cannot be called back.
+// One thread (epoll) forwards everything. Any thread may make any call. A call returns when its
+// effect is in force: after that the proxy forwards no byte that it should not forward. The proxy
+// cannot call back bytes that it has already given to the kernel.
 //
-// A connection is held until both its peers have closed it (or a fault closed it), and no longer,
-// so that a stalled or blackholed one does not stay behind.
+// A connection exists until both peers have closed it, or until a fault closes it. So a stalled or
+// blackholed connection does not stay behind.
 class Proxy {
  public:
-  // Listens on a free port of 127.0.0.1 and connects each connection to 127.0.0.1:target_port. A
-  // connection to a server that is down is accepted, then reset.
+  // Listens on a free port of 127.0.0.1 and connects each connection to 127.0.0.1:target_port. If
+  // the target does not listen, the proxy accepts the connection, then resets it.
   explicit Proxy(std::uint16_t target_port);
-  // Without a port as yet: add_route().
+  // Has no port yet: call add_route().
   Proxy();
   ~Proxy();
   Proxy(const Proxy&) = delete;
@@ -44,76 +44,80 @@ class Proxy {
 
   // ---- Faults that last until heal() ----
 
-  // Closes all connections, and resets each new one right after it was accepted.
+  // Closes all connections, and resets each new connection after it is accepted.
   void cut();
-  // Holds bytes back, and the news of a peer's close: in order, delivered at resume(). TCP stays
-  // open. New connections are accepted and stand still likewise.
+  // Holds back bytes and the close of a peer, in order, until resume(). TCP stays open. New
+  // connections are accepted and stall, too.
   void stall(Direction direction);
-  // Drops bytes and the news of a close: nothing ever arrives, nothing is closed. What stall() or
-  // delay() held back in this direction is dropped too.
+  // Drops bytes and the close of a peer: nothing arrives and nothing is closed. Also drops what
+  // stall() or delay() has held back in this direction.
   void blackhole(Direction direction);
-  // Ends stall() and blackhole() of this direction. A connection that lost bytes cannot go on: it
-  // stays silent, and is reset when neither direction is blackholed any more.
+  // Ends stall() and blackhole() of this direction. A connection that has lost bytes cannot
+  // continue: it stays silent, and is reset when neither direction is blackholed any more.
   void resume(Direction direction);
-  // Forwards this much later; zero: at once, also what waits now.
+  // Forwards bytes this much later. Zero: at once, also the bytes that wait now.
   void delay(Direction direction, std::chrono::milliseconds time);
-  // Forwards at most so many bytes of a connection at a time, and no more of it before `every` has
-  // passed: messages arrive in pieces, whole and in order. 0 bytes: all, also what waits now.
+  // Forwards at most this many bytes of a connection at a time, then waits for `every`. So messages
+  // arrive in pieces, but complete and in order. 0 bytes: forwards everything at once, also the
+  // bytes that wait now.
   void drip(Direction direction, std::size_t bytes, std::chrono::milliseconds every);
-  // Ends all of the above and disarms what is below.
+  // Ends all faults above and disarms the faults below.
   void heal();
 
   // ---- Faults that happen once ----
 
-  // Resets (RST) all connections; new ones are served.
+  // Resets (RST) all connections. New connections are served.
   void reset_connections();
-  // All below close the one connection on which it happens: the sender's side at once, the
-  // receiver's after it got what came before. New connections are served, so that a client can come
-  // back and ask. One of them can be armed per direction; the next call replaces it.
+  // Each of the faults below closes only the connection on which it happens: the sender's side at
+  // once, the receiver's side after the earlier bytes have arrived. New connections are served, so
+  // that a client can connect again. One fault can be armed for each direction; the next call
+  // replaces it.
   //
-  // After n more bytes in this direction, all connections counted together; the n bytes arrive.
+  // Cuts after n more bytes in this direction, counted over all connections. The n bytes arrive.
   void cut_after_bytes(Direction direction, std::size_t n);
-  // When the n-th ZooKeeper message from now (1: the next one) that the filter counts has come
-  // completely; `deliver` says whether it is still forwarded. Connects and pings count unless the
-  // filter says otherwise. Lose the n-th request:     (kToServer, n, false, zk_requests)
-  //                        lose the answer, not the request: (kToServer, n, true, zk_requests)
-  //                        or, after the server has answered: (kToClient, n, false, zk_requests)
+  // Cuts when the n-th ZooKeeper message from now (1: the next one) that the filter selects has
+  // arrived completely. `deliver`: the proxy still forwards that message. Without a filter connects
+  // and pings count, too.
+  // Lose the n-th request: (kToServer, n, false, zk_requests).
+  // Lose the answer, not the request: (kToServer, n, true, zk_requests), or after the server has
+  // answered: (kToClient, n, false, zk_requests).
   void cut_at_frame(Direction direction, int n, bool deliver, ZkFrameFilter filter = nullptr);
   // The same for the frames of gRPC, without TLS.
-  //   lose the n-th request:  (kToServer, n, false, grpc_messages) or grpc_method("KV/Put")
-  //   lose the answer, not the request: (kToClient, n, false, ...)
-  // A server that learns of the end of a connection gives up the calls that came by it: a request
-  // that is delivered just before, (kToServer, n, true, ...), may be done or not.
+  // Lose the n-th request: (kToServer, n, false, grpc_messages) or grpc_method("KV/Put").
+  // Lose the answer, not the request: (kToClient, n, false, ...).
+  // A server cancels the calls of a connection when it learns that the connection has ended. So a
+  // request that is delivered just before the cut, (kToServer, n, true, ...), may be carried out or
+  // not.
   void cut_at_grpc(Direction direction, int n, bool deliver, Http2Filter filter = grpc_messages);
   // Waits until the armed cut of this direction has happened; true also if none was armed.
   bool wait_cut(Direction direction, std::chrono::milliseconds limit = std::chrono::seconds(30));
 
   // ---- Counters ----
 
-  // Connections that both peers can use as far as they know.
+  // Connections that both peers can still use, as far as the peers know.
   int connections() const;
-  // Connections ever accepted, those included that cut() reset.
+  // All connections accepted so far, with those that cut() has reset.
   std::uint64_t accepted() const;
-  // Bytes and whole messages that came from the sender, forwarded or not.
+  // Bytes and complete messages that came from the sender, forwarded or not.
   std::uint64_t bytes(Direction direction) const;
-  std::uint64_t frames(Direction direction) const;       // of ZooKeeper, if it speaks that
-  std::uint64_t grpc_frames(Direction direction) const;  // with messages in them
-  // How often drip() has let a piece go and kept back bytes that had come.
+  std::uint64_t frames(Direction direction) const;       // counted as ZooKeeper messages
+  std::uint64_t grpc_frames(Direction direction) const;  // gRPC frames with messages
+  // How often drip() has forwarded a piece and kept back other bytes.
   std::uint64_t drips(Direction direction) const;
 
   // ---- For the links between servers ----
 
-  // One more listening port. `reversed`: who connects to it counts as the server, so that one proxy
-  // can stand for the link between two machines. `patience`: so long a connection waits for a
-  // target that does not listen, before it is reset. Returns the port.
+  // Opens one more listening port and returns it. `reversed`: the peer that connects to this port
+  // counts as the server, so that one proxy can be the link between two machines. `patience`: how
+  // long a connection waits for a target that does not listen before it is reset.
   std::uint16_t add_route(std::uint16_t target_port, bool reversed = false,
                           std::chrono::milliseconds patience = std::chrono::milliseconds(0));
-  // Gets the first bytes that come from who connects to this port; answers with what to forward
-  // instead, or nullopt: it needs more to tell. Called on the thread of the proxy.
+  // Receives the first bytes from the peer that connects to this port. Returns the bytes to forward
+  // instead, or nullopt if it needs more bytes. Runs on the thread of the proxy.
   using Rewrite = std::function<std::optional<std::string>(std::string_view so_far)>;
   void rewrite_start(std::uint16_t port, Rewrite rewrite);
-  // Takes over a connection (non-blocking) that was accepted elsewhere, as if it had come by a
-  // route to this target. Its bytes are as yet unread.
+  // Takes over a non-blocking connection that the caller has accepted, as if it had come by a route
+  // to this target. The caller has not read from it.
   void adopt(int fd, std::uint16_t target_port, bool reversed);
 
  private:

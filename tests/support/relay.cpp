@@ -14,7 +14,7 @@
 namespace baton::test {
 namespace {
 
-constexpr std::size_t kMostHeld = 64U << 20;  // per direction; then TCP holds the sender back
+constexpr std::size_t kMostHeld = 64U << 20;  // per direction; then the relay stops reading
 constexpr std::chrono::milliseconds kRetry{5};
 
 }  // namespace
@@ -41,7 +41,7 @@ Relay::Relay(RelayState& state, int epoll, int fd, const Route& route)
   connect_target();
 }
 
-// Edges only: an end that is held back must not wake us again and again.
+// Edge-triggered, because a close that is held back must not wake the thread again and again.
 void Relay::watch(int fd) const {
   const int yes = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -66,8 +66,8 @@ void Relay::connect_target() {
   refused();
 }
 
-// Nobody there: tried again for a while, then news that passes through the faults of its direction
-// like any other.
+// The target does not listen. Connects again until the patience ends. Then the connection ends with
+// a reset, which passes through the faults of its direction.
 void Relay::refused() {
   refused_ = false;
   close_side(1, false);
@@ -131,7 +131,7 @@ void Relay::take(std::size_t k, std::string_view data) {
   Pipe& p = pipe_[k];
   Fault& f = fault(p);
   state_.bytes[RelayState::index(p.direction)] += data.size();
-  std::optional<std::size_t> cut;  // what comes before is kept
+  std::optional<std::size_t> cut;  // the bytes before this position are kept
   if (f.bytes_left) {
     if (data.size() >= *f.bytes_left) cut = *f.bytes_left;
     *f.bytes_left -= cut.value_or(data.size());
@@ -190,8 +190,9 @@ void Relay::put(Pipe& p, std::string data) {
   if (!data.empty()) p.queue.push_back({std::move(data), 0, RelayClock::now() + fault(p).delay});
 }
 
-// The sender is cut off; the receiver still gets what was kept, then an end. Its side stays until
-// it closes: a reset because of an answer that nobody reads could overtake the request.
+// Cuts off the sender. The receiver still gets the bytes that are kept, then an end. Its side stays
+// open until it closes, because an answer that is not read would cause a reset, which could
+// overtake the request.
 void Relay::sever(std::size_t k) {
   severed_ = true;
   ended(pipe_[k], End::kFin);
@@ -234,7 +235,7 @@ bool Relay::flush(Pipe& p, int to) {
       return moved;
     }
     moved = true;
-    if (n < 0) {  // its own end is about to be read, and goes the other way
+    if (n < 0) {  // the receiver has closed; receive() will read that
       p.receiver_gone = true;
       return moved;
     }
@@ -256,7 +257,7 @@ RelayClock::time_point Relay::piece_due(const Pipe& p) const {
   return due;
 }
 
-// Both peers have closed, and what is left can reach nobody.
+// Whether both peers have closed and the bytes that are left cannot be delivered.
 bool Relay::over() const {
   return std::all_of(pipe_.begin(), pipe_.end(), [this](const Pipe& p) {
     const bool held = fault(p).stalled || dropping(p);

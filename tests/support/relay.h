@@ -1,4 +1,4 @@
-// One connection through a Proxy, and the faults that act on it. For proxy.cpp only.
+// One connection through a Proxy, and the faults that act on it. Only for proxy.cpp.
 #pragma once
 
 #include "support/http2_frames.h"
@@ -20,16 +20,16 @@ namespace baton::test {
 
 using RelayClock = std::chrono::steady_clock;
 
-// What is wrong with one direction.
+// The faults of one direction.
 struct Fault {
   bool stalled = false;
   bool dropped = false;
   std::chrono::milliseconds delay{0};
-  std::size_t drip = 0;  // so many bytes at a time; 0: all
+  std::size_t drip = 0;  // bytes at a time; 0: all
   std::chrono::milliseconds drip_every{0};
-  // A cut that waits for its moment: bytes or messages still to come.
+  // An armed cut: the bytes or messages until it happens.
   std::optional<std::size_t> bytes_left;
-  int frames_left = 0;  // of ZooKeeper
+  int frames_left = 0;  // ZooKeeper messages
   int grpc_left = 0;
   bool deliver = false;
   ZkFrameFilter filter;
@@ -45,7 +45,7 @@ struct Fault {
   bool paced() const { return delay.count() != 0 || drip != 0; }
 };
 
-// All that the connections of a proxy share, by direction.
+// The state that all connections of a proxy share, by direction.
 struct RelayState {
   std::array<Fault, 2> faults;
   std::array<std::atomic<std::uint64_t>, 2> bytes{};
@@ -57,7 +57,7 @@ struct RelayState {
   Fault& fault(Direction d) { return faults[index(d)]; }
 };
 
-// What a port of the proxy leads to; Proxy::add_route() says what it means.
+// A port of the proxy and its target; see Proxy::add_route().
 struct Route {
   std::uint16_t port;
   std::uint16_t target;
@@ -66,10 +66,11 @@ struct Route {
   Proxy::Rewrite rewrite;
 };
 
-// Side 0 connected to us, side 1 is the target. Owns both sockets. Belongs to one thread.
+// Side 0 is the peer that connected to the proxy, side 1 is the target. Owns both sockets. Only one
+// thread may use it.
 class Relay {
  public:
-  // `fd` is accepted; connects to the target. Has its sockets watched by `epoll`.
+  // `fd` is an accepted connection. Connects to the target and adds both sockets to `epoll`.
   Relay(RelayState& state, int epoll, int fd, const Route& route);
   ~Relay() { close(false); }
   Relay(const Relay&) = delete;
@@ -77,18 +78,18 @@ class Relay {
 
   int fd(std::size_t side) const { return fd_[side]; }
 
-  // epoll (edges) has said this of a side.
+  // Records the events that epoll (edge-triggered) has reported for a side.
   void mark(std::size_t side, std::uint32_t events);
-  // Moves all that can be moved now. False: the connection is over.
+  // Moves all bytes that can be moved now. False: the connection is over.
   bool pump();
-  // When to pump although nothing has happened.
+  // When to call pump() even without an event.
   std::optional<RelayClock::time_point> next_due() const;
 
   void close(bool hard);
-  // What it holds in this direction is lost.
+  // Drops the bytes that it holds in this direction.
   void drop(Direction direction);
   bool lost() const { return pipe_[0].lost || pipe_[1].lost; }
-  // A cut has closed one side; the other one does not know yet.
+  // A cut has closed one side, and the other side does not know it yet.
   bool severed() const { return severed_; }
 
  private:
@@ -98,41 +99,41 @@ class Relay {
     RelayClock::time_point due;
   };
   enum class End { kNone, kFin, kReset };
-  // One direction; pipe k reads side k.
+  // One direction. Pipe k reads from side k.
   struct Pipe {
     Direction direction = Direction::kToServer;
     bool readable = false;
     bool writable = false;
     std::deque<Chunk> queue;
     std::size_t held = 0;
-    RelayClock::time_point drip_due;  // of the next piece
-    End end = End::kNone;             // the sender has closed
+    RelayClock::time_point drip_due;  // time of the next piece
+    End end = End::kNone;             // how the sender has closed
     RelayClock::time_point end_due;
     bool end_told = false;
     bool receiver_gone = false;
-    bool lost = false;  // something was dropped
+    bool lost = false;  // bytes or a close were dropped
     ZkFrameScanner scanner;
     std::optional<Http2Scanner> grpc_scanner;
     Proxy::Rewrite rewrite;
-    std::string start;  // waits for `rewrite`
+    std::string start;  // bytes that wait for `rewrite`
   };
 
   Fault& fault(const Pipe& p) const { return state_.fault(p.direction); }
-  // A stream with a hole in it is not taken up again.
+  // A stream that has lost bytes never continues.
   bool dropping(const Pipe& p) const { return p.lost || fault(p).dropped; }
   void watch(int fd) const;
   void connect_target();
   void refused();
   bool receive(std::size_t k);
   void take(std::size_t k, std::string_view data);
-  // Where the armed cut is in this data; both scanners read all of it.
+  // The position of the armed cut in this data. Both scanners read all of the data.
   std::optional<std::size_t> cut_in_zk(Pipe& p, std::string_view data);
   std::optional<std::size_t> cut_in_grpc(Pipe& p, std::string_view data);
   void put(Pipe& p, std::string data);
   void ended(Pipe& p, End end);
   bool forward(std::size_t k);
   bool flush(Pipe& p, int to);
-  // When the first of what it holds may go.
+  // When the first held bytes may go.
   RelayClock::time_point piece_due(const Pipe& p) const;
   void sever(std::size_t k);
   bool over() const;
@@ -143,8 +144,8 @@ class Relay {
   const std::uint16_t target_;
   const RelayClock::time_point patience_ends_;
   std::array<int, 2> fd_;
-  bool connected_ = false;  // with the target
-  bool refused_ = false;    // by the target, just now
+  bool connected_ = false;  // to the target
+  bool refused_ = false;    // by the target; refused() is due
   std::optional<RelayClock::time_point> retry_;
   std::array<Pipe, 2> pipe_;
   bool severed_ = false;

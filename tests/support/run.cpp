@@ -28,7 +28,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
-// The first of two variables of one name counts.
+// Puts `variables` first, because the first of two variables with one name counts.
 std::vector<std::string> with_ours(std::vector<std::string> variables) {
   for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
   return variables;
@@ -92,10 +92,11 @@ Finished run(std::vector<std::string> words, std::vector<std::string> variables,
       std::array<char, 16384> bytes;
       const auto n = ::read(ends[i].fd, bytes.data(), bytes.size());
       if (n > 0) texts[i]->append(bytes.data(), static_cast<std::size_t>(n));
-      if (n <= 0) ends[i].fd = -1;  // poll passes it over
+      if (n <= 0) ends[i].fd = -1;  // poll ignores it
     }
   }
-  // Who has closed its output may run on; that is not for a program that is run to its end.
+  // A program may close its output and continue to run. waitpid() then waits for it without a
+  // limit.
   if (late) ::kill(pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {

@@ -1,4 +1,4 @@
-// How much slower this build runs, so that loops can be scaled.
+// Whether this build is slow, so that tests can do fewer rounds.
 #pragma once
 
 namespace baton::test {
@@ -30,12 +30,12 @@ inline constexpr bool kAddressSanitizer = false;
 constexpr bool sanitized() { return kThreadSanitizer || kAddressSanitizer; }
 
 #ifdef BATON_TEST_COUNTED
-inline constexpr bool kCounted = true;  // lines are counted, and nothing is optimised
+inline constexpr bool kCounted = true;  // this build counts lines (coverage) and is not optimised
 #else
 inline constexpr bool kCounted = false;
 #endif
 
-// A number of rounds: all of them, or a tenth under a sanitizer, or where lines are counted.
+// The number of rounds: all, or a tenth with a sanitizer or when lines are counted.
 constexpr int scaled(int full) { return sanitized() || kCounted ? (full + 9) / 10 : full; }
 
 }  // namespace baton::test

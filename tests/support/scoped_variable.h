@@ -1,4 +1,4 @@
-// A variable of this process's environment, set for as long as its object lives.
+// An environment variable of this process that is set while the object lives.
 #pragma once
 
 #include <cstdlib>

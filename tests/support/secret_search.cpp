@@ -27,15 +27,15 @@ std::vector<std::string> traces_of(std::string_view secret) {
   const auto start = secret.substr(0, kEnough);
   std::vector<std::string> traces{std::string(start), hex(start, kLower), hex(start, kUpper),
                                   hex(start, kLower, "%"), hex(start, kUpper, "%")};
-  // Only what is not a letter or digit is encoded, as most encoders do.
+  // Most percent-encoders encode only bytes that are not letters or digits.
   std::string mixed;
   for (const char c : start) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     mixed += plain ? std::string(1, c) : hex({&c, 1}, kUpper, "%");
   }
   traces.push_back(mixed);
-  // Three bytes are four characters: a secret may begin at the first, second or third of them. The
-  // characters that depend on its neighbours are left out.
+  // Base64 turns three bytes into four characters, so a secret may begin at the first, second or
+  // third byte of such a group. The characters that depend on neighbouring bytes are left out.
   for (const std::size_t shift : {0U, 1U, 2U}) {
     const auto coded = to_base64(std::string(shift, '\0') + std::string(start));
     const std::size_t from = (shift * 8 + 5) / 6;

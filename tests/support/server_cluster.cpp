@@ -8,11 +8,11 @@
 namespace baton::test {
 namespace {
 
-// Longer than the tests wait for anything else: with many of them at once, two cores need 20 s to
+// Longer than all other waits of the tests: when many tests run at once, two cores need 20 s to
 // start three ZooKeeper servers.
 constexpr std::chrono::milliseconds kStart{60'000};
 
-// By a process that does not know our leases.
+// A port was taken by a process that does not use PortLease.
 struct PortTaken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -129,14 +129,14 @@ void ServerCluster::check_running(int i) const {
 
 void ServerCluster::check_ports() const {
   for (const auto& server : servers_) {
-    // "Address already in use", or without the capital.
+    // "Address already in use", also in lower case.
     if (server->process->log_contains("ddress already in use")) {
       throw PortTaken(program_ + std::string(": a port is taken\n") + tails());
     }
   }
 }
 
-// A server whose port is taken may go on without it.
+// Also checks the ports, because a server whose port is taken may continue without it.
 void ServerCluster::wait_for(const std::string& what,
                              const std::function<bool()>& predicate) const {
   const Stopwatch watch;
@@ -149,7 +149,8 @@ void ServerCluster::wait_for(const std::string& what,
       throw std::runtime_error(program_ + (": waited " + std::to_string(watch.elapsed().count())) +
                                " ms for " + what + "\n" + tails());
     }
-    // Between questions to a server; each is a connection and a line in its log.
+    // A pause between requests, because each request makes a connection and a line in the server's
+    // log.
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }

@@ -1,4 +1,4 @@
-// The network between the servers of a cluster.
+// The network between the servers of a cluster. Tests cause faults on it.
 #pragma once
 
 #include "support/proxy.h"
@@ -12,11 +12,12 @@
 
 namespace baton::test {
 
-// All traffic between two servers, whoever opened the connections. What each fault does to a
-// connection is said at Proxy. All calls from any thread; copies mean the same.
+// All traffic between two servers, in connections that either server opened. Proxy describes what
+// each fault does to a connection. Any thread may make any call; copies refer to the same link.
 class ServerLink {
  public:
-  // `from`: one of the two; what it sends to the other. Without: both directions.
+  // `from`: one of the two servers. The fault acts on what this server sends to the other. Without
+  // `from`: both directions.
   void stall(int from) const { proxy_->stall(direction(from)); }
   void stall() const;
   void blackhole(int from) const { proxy_->blackhole(direction(from)); }
@@ -29,7 +30,7 @@ class ServerLink {
   void reset() const { proxy_->reset_connections(); }
   void heal() const { proxy_->heal(); }
 
-  // What `from` has sent to the other, delivered or not.
+  // The bytes that `from` has sent to the other server, delivered or not.
   std::uint64_t bytes(int from) const { return proxy_->bytes(direction(from)); }
   int connections() const { return proxy_->connections(); }
 
@@ -39,12 +40,12 @@ class ServerLink {
   Direction direction(int from) const;
 
   Proxy* proxy_;
-  int a_;  // sends kToServer
+  int a_;  // what this server sends has the direction kToServer
   int b_;
 };
 
-// One proxy per pair of servers. How a server comes to it instead of to the other server depends on
-// the store: derive from this.
+// One proxy for each pair of servers. A derived class makes each server connect to the proxy
+// instead of the other server.
 class ServerLinks {
  public:
   ServerLink link(int a, int b) const;
@@ -58,11 +59,11 @@ class ServerLinks {
   ServerLinks& operator=(const ServerLinks&) = delete;
 
   Proxy& between(int a, int b) const;
-  // A connection that this one opens to the other is `reversed` for their proxy.
+  // Whether a connection from server `from` to server `to` is `reversed` for their proxy.
   static bool reversed(int from, int to) { return from > to; }
 
  private:
-  std::map<std::pair<int, int>, std::unique_ptr<Proxy>> proxies_;  // smaller index first
+  std::map<std::pair<int, int>, std::unique_ptr<Proxy>> proxies_;  // key: the smaller index first
 };
 
 }  // namespace baton::test

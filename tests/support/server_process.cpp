@@ -25,11 +25,12 @@ extern char** environ;
 namespace baton::test {
 namespace {
 
-// The thread that starts all children; it ends with the process.
+// The thread that starts all children. It ends with the process.
 class Spawner {
  public:
   static pid_t spawn(const std::vector<std::string>& command, const std::string& log) {
-    static auto* const one = new Spawner;  // for ever: children die with its thread
+    // Never deleted: children are killed when its thread ends.
+    static auto* const one = new Spawner;
     return one->ask([&] { return spawn_now(command, log); });
   }
 
@@ -74,8 +75,8 @@ class Spawner {
 };
 
 pid_t Spawner::spawn_now(const std::vector<std::string>& command, const std::string& log) {
-  // The shell looks whether the test died before the death signal was asked for. All of them exec:
-  // the child is the server in the end.
+  // The shell checks whether the test died before setpriv set the death signal. setpriv and the
+  // shell use exec, so the child becomes the server.
   std::vector<std::string> words{"setpriv",
                                  "--pdeathsig",
                                  "KILL",

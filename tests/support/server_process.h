@@ -1,4 +1,4 @@
-// A server program as a child process that cannot outlive the test.
+// A server program as a child process that never outlives the test.
 #pragma once
 
 #include <sys/types.h>
@@ -10,42 +10,44 @@
 
 namespace baton::test {
 
-// Started, killed, paused and started again. All calls from any thread.
+// A process that can be started, killed, paused and started again. Any thread may make any call.
 //
-// The kernel kills it when the test process ends, however that happens. That death signal belongs
-// to the thread that started the child, so one thread that never ends starts them all. The child
-// inherits no descriptors: a client's socket in it would stay open after the client closed it.
+// The kernel kills the child when the test process ends for any reason. That death signal belongs
+// to the thread that started the child, so one thread that never ends starts all children. The
+// child inherits no descriptors: a client's socket would stay open in the child after the client
+// closed it.
 class ServerProcess {
  public:
-  // The program is searched in PATH. Its output is appended to the log file. Does not start it.
+  // The program is searched in PATH. Its output is appended to the log file. The constructor does
+  // not start it.
   ServerProcess(std::vector<std::string> command, std::string log);
-  ~ServerProcess();  // kills
+  ~ServerProcess();  // kills the process
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  void start();   // nothing if it runs
-  void kill();    // SIGKILL; returns when it is gone
-  void pause();   // SIGSTOP; returns when the kernel says it is stopped
+  void start();   // does nothing if it runs
+  void kill();    // SIGKILL; returns when the process is gone
+  void pause();   // SIGSTOP; returns when the kernel reports the stop
   void resume();  // SIGCONT
 
-  bool running();       // it has not ended; paused counts
-  bool paused() const;  // by pause()
+  bool running();       // it has not ended; also true if paused
+  bool paused() const;  // stopped by pause()
   pid_t pid() const;    // -1: not running
 
   const std::string& log() const noexcept { return log_; }
-  // The last lines of the log, and how it ended if it has.
+  // The last lines of the log, and how the process ended if it has ended.
   std::string tail(int lines = 25);
   bool log_contains(const std::string& text) const;
 
  private:
-  bool reap();  // mutex held; true: it runs
+  bool reap();  // the caller holds the mutex; true: the process runs
 
   const std::vector<std::string> command_;
   const std::string log_;
   mutable std::mutex mutex_;
   pid_t pid_ = -1;
   bool paused_ = false;
-  std::optional<int> status_;  // of the last one that ended
+  std::optional<int> status_;  // of the last process that ended
 };
 
 }  // namespace baton::test

@@ -39,7 +39,7 @@ struct Answer {
   std::array<char, 4096> rest;
 };
 
-// nullopt: the kernel cannot be asked.
+// nullopt: the kernel does not answer such requests.
 std::optional<std::uint64_t> ask_kernel(std::uint16_t local, std::uint16_t remote) {
   Request request{};
   request.head.nlmsg_len = sizeof request;
@@ -110,7 +110,8 @@ std::set<std::uint64_t> sockets_of(pid_t process) {
 }
 
 int connections_of_others(const std::set<std::uint16_t>& ports) {
-  // Two lists that are not made in one moment: only what is there each time is there.
+  // The two lists are not read at the same moment. So only a connection that is found three times
+  // counts.
   std::optional<std::set<std::uint64_t>> others;
   for (int look = 0; look < 3; ++look) {
     const auto ours = sockets_of(::getpid());

@@ -1,4 +1,4 @@
-// Which process has which TCP connection of this machine.
+// Finds out which process owns which TCP connection of this machine.
 #pragma once
 
 #include <sys/types.h>
@@ -17,17 +17,19 @@ struct TcpEnd {
   std::uint64_t inode = 0;  // 0: its process has closed it
 };
 
-// All of IPv4, as the kernel lists them: one that opens or closes meanwhile may be missing.
+// All IPv4 connections in the kernel's list. A connection that opens or closes meanwhile may be
+// missing.
 std::vector<TcpEnd> tcp_ends();
 
-// The inode of the end of a connection on 127.0.0.1 that has this port of its own; 0: there is
-// none, or its process has closed it. Asks the kernel for just this one: its list takes it 20 ms.
+// The inode of the end with this local port of a connection on 127.0.0.1. 0: there is no such
+// connection, or its process has closed it. Asks the kernel for just this connection, because the
+// full list takes 20 ms.
 std::uint64_t inode_of(std::uint16_t local, std::uint16_t remote);
 
-// Sockets that a process has open, by inode; none if it is gone.
+// The inodes of the sockets that a process has open. Empty if the process is gone.
 std::set<std::uint64_t> sockets_of(pid_t process);
 
-// Connections to these ports that another process has opened.
+// The number of connections to these ports that other processes have opened.
 int connections_of_others(const std::set<std::uint16_t>& ports);
 
 }  // namespace baton::test

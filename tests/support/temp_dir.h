@@ -1,4 +1,4 @@
-// A private directory that goes away with its object.
+// A private temporary directory that is removed with its object.
 #pragma once
 
 #include <string>

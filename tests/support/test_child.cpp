@@ -1,10 +1,11 @@
-// baton_test_child: the other process of a test. Does one role, writes one line per event with the
-// boot clock, and never outlives its parent.
+// baton_test_child: a process that a test starts. It plays one role and writes one line for each
+// event, with the time of the boot clock (NS). The kernel kills it when its parent ends.
 //
 //   hold URL NAME [LABEL]       acquires; "held NS TOKEN"; at a line or EOF on stdin: releases,
 //                               "released NS TOKEN"
 //   lose URL NAME               acquires; "held NS TOKEN"; when the lock is lost: "lost NS REASON"
-//   wait URL NAME MS            one acquire with this timeout, released at once
+//   wait URL NAME MS            one acquire with this timeout, released at once: "held NS TOKEN"
+//                               and "released NS TOKEN", or "failed NS REASON"
 //   loop URL NAME ROUNDS FILE   acquires and releases; adds 1 to the number in FILE each time, in
 //                               separate read and write steps; the record of each hold
 //                               (see history/holds.h) goes to FILE.holds before its release;
@@ -42,7 +43,7 @@ namespace {
 bool in_fork = false;
 }  // namespace
 
-// A fork leaks on purpose what it must not destroy: a leak check there says nothing.
+// The fork does not destroy some objects on purpose, so a leak check in it has no meaning.
 extern "C" [[gnu::visibility("default")]] int __lsan_is_turned_off() { return in_fork ? 1 : 0; }
 
 namespace {
@@ -52,7 +53,7 @@ using baton::Error;
 using baton::test::boot_now;
 using namespace std::chrono_literals;
 
-// One write per line: parent and fork may both write.
+// Writes each line with one write(), because parent and fork may write at the same time.
 [[gnu::format(printf, 2, 3)]] void write_line(int fd, const char* format, ...) {
   char text[512];
   va_list args;
@@ -125,7 +126,8 @@ int wait_role(const char* url, const char* name, long ms) {
   return 0;
 }
 
-// Read and write in two steps, with a pause between: two at once lose an update.
+// Reads and writes in two steps, with a pause in between, so that two processes at once lose an
+// update.
 void add_one(int fd) {
   long long value = 0;
   if (::pread(fd, &value, sizeof value, 0) < 0) ::_exit(4);
@@ -178,9 +180,9 @@ const char* outcome(F f) {
   }
 }
 
-// "child KEY VALUE" lines from the fork, then "child end"; "parent KEY VALUE" lines after it ended.
-// quick: the fork ends by _exit; full: it destroys everything and ends by exit; linger: it stays
-// until our input ends.
+// The fork writes "child KEY VALUE" lines. After the fork has ended the parent writes "parent KEY
+// VALUE" lines. quick: the fork ends by _exit; full: it destroys everything, writes "child end" and
+// ends by exit; linger: it writes only "child lingers" and runs until the input ends.
 int fork_role(const char* url, const char* name, std::string_view how) {
   std::optional<Client> client(connect(url, "forker"));
   auto mutex = client->mutex(name);
@@ -238,7 +240,8 @@ int fork_role(const char* url, const char* name, std::string_view how) {
 constexpr int kProgramSignals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2,
                                    SIGALRM, SIGTERM, SIGCHLD, SIGWINCH};
 
-// This thread is the program's only one: all others were started by the library.
+// The main thread is the only thread of the program itself. The library has started all other
+// threads.
 void say_open_threads() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     if (task.path().filename() == std::to_string(::getpid())) continue;
@@ -260,7 +263,7 @@ int sigwait_role(const char* url, const char* name, const char* ca) {
   options.tls.ca_file = ca;
   auto client = Client::connect(url, options);
   auto mutex = client.mutex(name);
-  // Much at once: that is when pools of threads grow.
+  // Many calls at once, because then thread pools grow.
   std::atomic<int> left{100};
   for (int n = left; n > 0; --n) {
     mutex.acquire_async({.timeout = 60s}, [&](baton::Result<baton::Lock>) {

@@ -14,12 +14,12 @@ namespace {
 
 constexpr const char* kNotServing = "This ZooKeeper instance is not currently serving requests";
 
-// The messages of the client protocol.
+// Reads messages of the client protocol.
 class Messages {
  public:
   explicit Messages(Dial& dial) : dial_(dial) {}
 
-  // The next one, without its length.
+  // The next message, without its length.
   std::optional<std::string> next() {
     for (;;) {
       if (buffer_.size() >= 4) {
@@ -74,7 +74,7 @@ std::int64_t session_at(const std::string& text, std::size_t at) {
   return static_cast<std::int64_t>(std::strtoull(text.c_str() + at, nullptr, 16));
 }
 
-// What follows "name=" in a line of `cons`.
+// The value of "name=" in a line of `cons`.
 std::string field(const std::string& line, const std::string& name) {
   for (const char before : {'(', ','}) {
     const std::string key = before + name + "=";
@@ -98,7 +98,8 @@ std::string four_letter(const std::string& server, const std::string& word,
     if (!more) return {};
     if (more->empty()) return answer;
     answer += *more;
-    // Asked too early, 3.8 says so and sometimes fails to hang up (a null pointer in its close).
+    // A 3.8 server that does not serve yet gives this answer, and sometimes fails to close the
+    // connection (a null pointer in its close).
     if (answer.find(kNotServing) != answer.npos) return answer;
   }
 }
@@ -184,8 +185,8 @@ bool end_session(const std::string& server, std::int64_t session, std::chrono::m
   std::string close;
   put(close, std::int32_t{1});    // xid
   put(close, std::int32_t{-11});  // close session
-  // In one go, and again: a client at the same server takes its session back when it can, and who
-  // connects to a session just as it ends may get no answer.
+  // Sends both messages together, and repeats this. A client at the same server takes its session
+  // back when it can, and a connection to a session that is ending may get no answer.
   const std::string both = with_length(connect) + with_length(close);
   for (const Stopwatch watch; watch.elapsed() < limit;) {
     Dial dial(server, std::min(limit, std::chrono::milliseconds(1000)));

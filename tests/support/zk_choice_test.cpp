@@ -1,4 +1,4 @@
-// The ZooKeeper server under test can be chosen.
+// Checks that the environment can choose the ZooKeeper server under test.
 #include "support/run.h"
 #include "support/scoped_variable.h"
 #include "support/temp_dir.h"
@@ -24,7 +24,7 @@ class ZkChoice : public ::testing::Test {
     class_path_ = given != nullptr && *given != '\0'
                       ? given
                       : "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar";
-    // The same server by another name: an empty directory in front changes nothing.
+    // The same server with another class path: an empty directory at the front changes nothing.
     std::filesystem::create_directory(dir_ / "classes");
     class_path_ = (dir_ / "classes") + ":" + class_path_;
   }

@@ -11,7 +11,7 @@ std::uint32_t number_at(const unsigned char* p) {
 
 }  // namespace
 
-// Bytes of the present message as far as is known, length included.
+// The size of the current message with its length field, as far as it is known.
 std::size_t ZkFrameScanner::wanted() const {
   return read_ < 4 ? 4 : std::size_t{4} + number_at(head_.data());
 }

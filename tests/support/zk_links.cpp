@@ -7,13 +7,15 @@
 namespace baton::test {
 namespace {
 
-// A follower tries again if a leader that is just elected refuses its connection, but looks for
-// another one, for ten ticks, if it accepts and then drops it: which a proxy does in its name.
+// How long a proxy waits for a server that does not listen yet. If a newly elected leader refuses
+// the connection of a follower, the follower retries. If the connection is accepted and then
+// closed, as a proxy does, the follower looks for another leader for ten ticks.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// The first message of an election connection: version, server id, length, "127.0.0.1:port" of the
-// sender. A server with a larger id hangs up on a smaller one and connects to the address it has
-// just been told, not to the one in its configuration: it has to be told the port of the proxy.
+// Rewrites the first message of an election connection: version, server id, length,
+// "127.0.0.1:port" of the sender. A server with a larger id closes a connection from a smaller id
+// and connects to the address in this message, not to the address in its configuration. So the
+// message must name the port of the proxy.
 Proxy::Rewrite announce(std::uint16_t real, std::uint16_t proxied) {
   return [=](std::string_view so_far) -> std::optional<std::string> {
     constexpr std::size_t kHead = 8 + 8 + 4;

@@ -1,4 +1,4 @@
-// The network between the servers of a ZooKeeper ensemble.
+// The network between the servers of a ZooKeeper ensemble. Tests cause faults on it.
 #pragma once
 
 #include "support/server_links.h"
@@ -10,18 +10,19 @@
 
 namespace baton::test {
 
-// Quorum and election connections. Each server's configuration names ports of these proxies for the
-// others; with reconfigEnabled=false a server does not take over the leader's list.
+// Proxies for the quorum and election connections. The configuration of each server names ports of
+// these proxies for the other servers. With reconfigEnabled=false a server does not replace its
+// configuration with the leader's list.
 class ZkLinks : public ServerLinks {
  public:
   struct Ports {
     std::uint16_t quorum = 0;
     std::uint16_t election = 0;
   };
-  // The ports on which the servers really listen, by index.
+  // The ports on which the servers listen, by index.
   explicit ZkLinks(const std::vector<Ports>& servers);
 
-  // Where server `from` finds server `to`.
+  // The ports on which server `from` reaches server `to`.
   Ports entry(int from, int to) const { return entries_.at({from, to}); }
 
  private:

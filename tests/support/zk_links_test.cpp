@@ -1,4 +1,4 @@
-// Faults between servers: that they are in force, and what ZooKeeper makes of them.
+// Checks that faults between ZooKeeper servers are in force, and how ZooKeeper reacts to them.
 #include "support/eventually.h"
 #include "support/sockets.h"
 #include "support/zk_server.h"
@@ -19,7 +19,7 @@ namespace {
 ZkOptions linked() {
   ZkOptions options;
   options.servers = 3;
-  options.tick = 500ms;  // so a follower gives up after 2.5 s
+  options.tick = 500ms;  // a follower leaves its leader after 2.5 s
   options.peer_proxies = true;
   return options;
 }
@@ -28,7 +28,7 @@ void report(const std::string& what, std::chrono::milliseconds time) {
   std::cout << "[          ] " << what << " after " << time.count() << " ms" << std::endl;
 }
 
-// The quorum and election ports on which the servers really listen.
+// The quorum and election ports on which the servers listen, read from their configurations.
 std::set<std::uint16_t> real_ports(const ZkEnsemble& zk) {
   std::set<std::uint16_t> ports;
   for (int i = 0; i < zk.size(); ++i) {
@@ -59,7 +59,7 @@ TEST_F(ZkLinksTest, AllThatServersSayToEachOtherPassesTheProxies) {
   report("3 servers ready", zk.start_time());
   const auto ports = real_ports(zk);
   EXPECT_EQ(connections_of_others(ports), 0);
-  // A server that comes back is called back by those of larger numbers.
+  // Servers with larger numbers connect to a server that has restarted.
   for (int i = 0; i < zk.size(); ++i) {
     zk.restart(i);
     zk.wait_synced();

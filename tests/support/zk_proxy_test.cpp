@@ -1,4 +1,5 @@
-// The proxy on plain sockets: what each fault does, and that it leaves nothing behind.
+// Checks each fault of Proxy on plain sockets, and that it leaves no connection or descriptor
+// behind.
 #include "support/eventually.h"
 #include "support/proxy.h"
 #include "support/ports.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr auto kUp = Direction::kToServer;
 constexpr auto kDown = Direction::kToClient;
-constexpr auto kShort = 100ms;  // how long nothing must come
+constexpr auto kShort = 100ms;  // how long no byte may arrive
 
 int open_descriptors() {
   const std::filesystem::directory_iterator begin("/proc/self/fd");
@@ -57,7 +58,8 @@ class Peer {
     EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  // That many bytes; or what came before "<end>", "<reset>" or, if nothing else comes, "<nothing>".
+  // Reads n bytes. If fewer bytes arrive, adds "<end>", "<reset>", "<error>" or, after the time
+  // limit, "<nothing>" to them.
   std::string read(std::size_t n, std::chrono::milliseconds limit = kLong) const {
     std::string got;
     while (got.size() < n) {
@@ -106,7 +108,7 @@ class Listener {
 std::string frame(const std::string& body) {
   return std::string{0, 0, 0, static_cast<char>(body.size())} + body;
 }
-// A create.
+// A create request.
 std::string request(char xid) { return frame(std::string{0, 0, 0, xid, 0, 0, 0, 1} + "abc"); }
 std::string connect() { return frame(std::string(8, '\0')); }
 std::string ping() { return frame(std::string{-1, -1, -1, -2, 0, 0, 0, 11}); }
@@ -154,7 +156,7 @@ TEST_F(ProxyTest, StallHoldsOneDirectionAndKeepsTheOrder) {
   EXPECT_EQ(client.read(4), "back");
   EXPECT_EQ(server.read(1, kShort), "<nothing>");
   client.send("three");
-  client.close();  // held back too
+  client.close();  // the close is held back, too
   EXPECT_EQ(server.read(1, kShort), "<nothing>");
   proxy.resume(kUp);
   EXPECT_EQ(server.read(100), "one two three<end>");
@@ -168,7 +170,7 @@ TEST_F(ProxyTest, BlackholeSwallowsBytesAndCloses) {
   server.close();
   EXPECT_EQ(client.read(1, kShort), "<nothing>");
   EXPECT_EQ(proxy.connections(), 1);
-  proxy.resume(kDown);  // it cannot go on
+  proxy.resume(kDown);  // the connection has lost bytes
   EXPECT_EQ(client.read(1), "<reset>");
 }
 
@@ -212,7 +214,7 @@ TEST_F(ProxyTest, HeldConnectionsEndWhenBothPeersHaveClosed) {
     s.send("y");
   }
   EXPECT_TRUE(eventually("dropped ones gone", [&] { return proxy.connections() == 0; }));
-  EXPECT_EQ(open_descriptors(), before - 4);  // both ends, and the proxy's two
+  EXPECT_EQ(open_descriptors(), before - 4);  // both peers and the proxy's two sockets are closed
 }
 
 TEST_F(ProxyTest, DelayIsKeptInOrder) {
@@ -238,7 +240,7 @@ TEST_F(ProxyTest, DrippedMessagesArriveWholeAndLater) {
   EXPECT_EQ(proxy.drips(kUp), 6U);
   EXPECT_EQ(proxy.drips(kDown), 0U);
   client.send("last words");
-  client.close();  // its end waits behind them
+  client.close();  // the close waits behind the bytes
   EXPECT_EQ(server.read(100), "last words<end>");
 }
 
@@ -280,7 +282,7 @@ TEST_F(ProxyTest, CutAtFrameLosesTheRequest) {
   client.send(connect());
   proxy.cut_at_frame(kUp, 2, false, zk_requests);
   const std::string all = request(1) + ping() + request(2) + request(3);
-  client.send(all.substr(0, 9));  // messages need not come whole
+  client.send(all.substr(0, 9));  // a message may arrive in pieces
   EXPECT_EQ(server.read(connect().size() + 9), connect() + all.substr(0, 9));
   client.send(all.substr(9));
   EXPECT_EQ(server.read(1000), all.substr(9, request(1).size() + ping().size() - 9) + "<end>");

@@ -20,7 +20,7 @@ std::string class_path() {
   return given != nullptr && *given != '\0' ? given : kClassPath;
 }
 
-// Between questions to a server; each is a connection and a line in its log.
+// A pause between requests, because each request makes a connection and a line in the server's log.
 void ask_pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::optional<std::string> zk_from_environment() {
 }
 
 bool zk_installed() {
-  // A server that was named is not skipped when it is not there: tests fail, and say so.
+  // If the environment names jars that do not exist, tests fail. They must not skip.
   if (class_path() != kClassPath) return true;
   return in_path("java") && std::filesystem::exists(class_path().substr(0, class_path().find(':')));
 }
@@ -87,14 +87,14 @@ std::vector<std::string> ZkEnsemble::command(int i) const {
   const Server& server = at(i);
   std::vector<std::string> words{
       "java", "-cp", class_path(),
-      // Quick to start, small, and no files outside of its directory.
+      // Starts quickly, needs little memory, and writes no files outside the server's directory.
       "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
       "-Djava.io.tmpdir=" + server.dir.path(), "-XX:ErrorFile=" + (server.dir / "hs_err.log"),
       "-XX:+ExitOnOutOfMemoryError", "-Djava.net.preferIPv4Stack=true",
       "-Dorg.slf4j.simpleLogger.showDateTime=true",
       "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
       "-Dorg.slf4j.simpleLogger.showShortLogName=true",
-      // Not a line for each question of ours.
+      // Does not log each request of the tests.
       "-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=warn",
       "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
       "-Dzookeeper.fastleader.maxNotificationInterval=1600",
@@ -117,7 +117,7 @@ void ZkEnsemble::rebuild(int i) {
   }
   wait_synced();
   kill(i);
-  wait_synced();  // the others, before this one has a vote again
+  wait_synced();  // the other servers, before this server can vote again
   if (std::filesystem::remove_all(at(i).dir / "data/version-2") == 0) {
     throw std::runtime_error("a server without data: there is nothing to throw away");
   }
@@ -165,8 +165,8 @@ bool ZkEnsemble::all_synced() const {
   for (int i = 0; i < size(); ++i) {
     if (i == *leads || !awake(i)) continue;
     const auto r = role(i);
-    // Before the first change under a leader others may still show its predecessor's last one; but
-    // they have it, or would not serve.
+    // Before the first change under a new leader, other servers may still show the last zxid of the
+    // previous leader. They have the same data, because otherwise they would not serve.
     const bool unchanged = (first->zxid & 0xffffffff) == 0;
     if (!r || (r->zxid < first->zxid && !unchanged)) return false;
   }
@@ -208,7 +208,7 @@ std::optional<int> ZkEnsemble::server_of(std::int64_t session) const {
 }
 
 ZkDump ZkEnsemble::dump() {
-  std::string answer;  // none, or none of a leader, is not the same as no sessions
+  std::string answer;  // an incomplete answer does not mean that there are no sessions
   wait_for("the sessions", [&] {
     answer = four_letter(leader(), "dump");
     return answer.find("ephemeral nodes dump") != answer.npos;
@@ -219,7 +219,7 @@ ZkDump ZkEnsemble::dump() {
 std::set<std::int64_t> ZkEnsemble::sessions() { return dump().sessions; }
 
 bool ZkEnsemble::session_exists(std::int64_t session) {
-  // One that ran out leaves the list at once, its nodes go a little later.
+  // An expired session leaves the list at once. Its nodes are removed a little later.
   const auto seen = dump();
   return seen.sessions.contains(session) || seen.ephemerals.contains(session);
 }
@@ -232,7 +232,7 @@ bool ZkEnsemble::session_exists(std::int64_t session) {
 }
 
 ::testing::AssertionResult ZkEnsemble::end_session(std::int64_t session) {
-  // Its client is not disturbed before the end if this is done elsewhere.
+  // At another server this does not disturb the client before the session ends.
   const auto there = server_of(session);
   int by = leader();
   for (int i = 0; i < size() && by == there; ++i) {

@@ -1,4 +1,4 @@
-// The servers for tests do what their header says.
+// Checks that ZkEnsemble and Proxy do what their headers describe.
 #include "support/zk_server.h"
 
 #include "support/child.h"
@@ -91,7 +91,7 @@ TEST_F(ZkSupport, ASessionRunsOutWhileItsClientIsKeptAway) {
   EXPECT_TRUE(zk.wait_session_gone(client.session()));
   EXPECT_GE(watch.elapsed(), 500ms);
   EXPECT_EQ(witness.exists("/e"), ZNONODE);
-  EXPECT_FALSE(client.expired());  // nobody has told it
+  EXPECT_FALSE(client.expired());  // no server has told the client yet
   proxy.heal();
   EXPECT_TRUE(eventually("client told", [&] { return client.expired(); }));
 }
@@ -107,7 +107,7 @@ TEST_P(ZkSupportOfSize, ASessionCanBeEndedAtOnce) {
     ASSERT_EQ(client.create("/e", "", ZOO_EPHEMERAL), ZOK);
     const Stopwatch watch;
     EXPECT_TRUE(zk.end_session(client.session()));
-    EXPECT_LT(watch.elapsed(), 3s);  // it did not run out
+    EXPECT_LT(watch.elapsed(), 3s);  // the session did not expire by itself
     EXPECT_EQ(witness.exists("/e"), ZNONODE);
     EXPECT_TRUE(eventually("client told", [&] { return client.expired(); }));
   }
@@ -165,11 +165,12 @@ TEST_F(ZkSupport, TheProxyLosesARequestOrOnlyItsAnswer) {
   EXPECT_EQ(witness.exists("/answered"), ZOK);
 }
 
-// Its own process is killed by the test below. Says its servers' process numbers.
+// The test below starts this test in another process and kills that process. Prints the process ids
+// of its servers.
 TEST_F(ZkSupport, DISABLED_Victim) {
   std::unique_ptr<ZkEnsemble> zk;
   std::thread([&] { zk = std::make_unique<ZkEnsemble>(quick(3)); }).join();
-  zk->wait_synced();  // they did not go with the thread that made them
+  zk->wait_synced();  // the servers outlive the thread that created them
   zk->pause(1);
   std::cout << "servers " << zk->pid(0) << " " << zk->pid(1) << " " << zk->pid(2) << std::endl;
   pollfd none{-1, 0, 0};
@@ -177,7 +178,7 @@ TEST_F(ZkSupport, DISABLED_Victim) {
 }
 
 TEST_F(ZkSupport, NoServerOutlivesAKilledTest) {
-  const TempDir dir;  // the victim cannot remove what it leaves
+  const TempDir dir;  // the victim cannot remove its files
   const ScopedVariable temporary("TMPDIR", dir.path());
   Child victim("/proc/self/exe",
                {"--gtest_also_run_disabled_tests", "--gtest_filter=ZkSupport.DISABLED_Victim"});

@@ -1,10 +1,10 @@
-// A session of the C client, for tests of the servers themselves.
+// A session of the C client, for the tests of the test servers.
 #pragma once
 
 #include "support/eventually.h"
 
 #ifndef THREADED
-#define THREADED  // the calls that wait
+#define THREADED  // enables the synchronous calls
 #endif
 #include <zookeeper/zookeeper.h>
 
@@ -19,11 +19,11 @@ class ZkTestClient {
  public:
   // Returns when connected.
   explicit ZkTestClient(const std::string& hosts, std::chrono::milliseconds timeout = 4s) {
-    ::zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would tell of each fault
+    ::zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // otherwise the library logs each fault
     handle_ = ::zookeeper_init(hosts.c_str(), on_event, static_cast<int>(timeout.count()), nullptr,
                                this, 0);
     if (handle_ == nullptr || !eventually("a session at " + hosts, [&] { return connected(); })) {
-      if (handle_ != nullptr) ::zookeeper_close(handle_);  // or its session would stay
+      if (handle_ != nullptr) ::zookeeper_close(handle_);  // otherwise its session stays
       throw std::runtime_error("no session at " + hosts);
     }
   }
@@ -36,12 +36,12 @@ class ZkTestClient {
   bool expired() const { return state_ == ZOO_EXPIRED_SESSION_STATE; }
   int disconnects() const { return disconnects_; }
 
-  // All return the client library's code.
+  // All calls below return the code of the client library.
   int create(const std::string& path, const std::string& data = "", int flags = 0) {
     return ::zoo_create(handle_, path.c_str(), data.data(), static_cast<int>(data.size()),
                         &ZOO_OPEN_ACL_UNSAFE, flags, nullptr, 0);
   }
-  // Ephemeral, and numbered by the server; `made`: its path.
+  // Creates an ephemeral sequential node; `made`: its path.
   int create_numbered(const std::string& path, std::string& made) {
     char buffer[1024];
     const int code =
@@ -59,7 +59,7 @@ class ZkTestClient {
     if (code == ZOK) data.assign(buffer, static_cast<std::size_t>(size));
     return code;
   }
-  // Sends and does not wait.
+  // Sends the request and does not wait for the answer.
   int create_later(const std::string& path) {
     return ::zoo_acreate(
         handle_, path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, [](int, const char*, const void*) {},
