@@ -1,4 +1,5 @@
-// What strangers wrote into a store, shown on a terminal and as JSON.
+// Fuzzes how the command line shows a lock on a terminal and as JSON: any text from a store is
+// shown without control characters, and valid text is shown unchanged.
 #include "errors.h"
 #include "fuzz.h"
 #include "json.h"
@@ -15,7 +16,7 @@ namespace {
 using std::chrono::system_clock;
 
 bool is_utf8(std::string_view text) {
-  // The library's own judgement, not ours.
+  // Asks the JSON library, so that the test does not depend on a check of its own.
   try {
     const auto dumped = Json(std::string(text)).dump();
     return !dumped.empty();
@@ -24,7 +25,8 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-// No byte that a terminal would obey: C0 and DEL, and C1 as UTF-8.
+// Whether the text has no control characters for a terminal (C0, DEL, or C1 as UTF-8) and is valid
+// UTF-8.
 bool harmless(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -64,7 +66,7 @@ void check_snapshot(const LockSnapshot& snapshot) {
          format_since(entry.since, system_clock::time_point(std::chrono::hours(500'000))),
          escape_controls(entry.id)});
     for (const auto& cell : rows.back()) FUZZ_REQUIRE(harmless(cell), cell);
-    // What is harmless already is not touched.
+    // Harmless text is not changed.
     if (harmless(entry.label)) FUZZ_REQUIRE(escape_controls(entry.label) == entry.label);
   }
   const auto table = format_table(rows);

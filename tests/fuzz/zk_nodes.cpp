@@ -160,7 +160,7 @@ class World {
     const std::size_t who = (what >> 4) & 1;
     auto& client = *clients_[who];
     switch (what & 15) {
-      case 0:  // the answer to one of the next requests is lost
+      case 0:  // the connection will break: a request or an answer is lost
         client.plan({{in_.byte() % 4}, in_.flag(), false, false});
         return;
       case 1: {  // an operator removes a node
