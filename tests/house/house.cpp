@@ -22,7 +22,7 @@ const std::vector<std::string> kLayers{"src/common/base", "src/common/seam", "sr
 const std::set<std::string> kBelowTheStores{"src/common/base", "src/common/seam"};
 
 // The third-party headers that each room may include, besides the C++ and POSIX headers. A room is
-// a group of folders; see room_of().
+// a folder of the source tree; see room_of().
 const std::map<std::string, std::vector<std::string>> kThirdParty{
     {"include", {}},
     {"src/common/base", {"spdlog/"}},
