@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A client that keeps one ticket for as long as it can.
+// A client that holds one ticket for as long as it can.
 class Victim final : private internal::SessionListener {
  public:
   Victim(World& world, const Schedule& schedule)

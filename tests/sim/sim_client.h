@@ -1,4 +1,4 @@
-// A simulated process: the real Engine over a real session, on virtual time.
+// A simulated process: the real Engine with a real session, on virtual time.
 #pragma once
 
 #include "common/client/engine.h"
