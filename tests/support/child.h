@@ -1,4 +1,4 @@
-// Child processes of a test. posix_spawn starts them; a test never forks.
+// Starts child processes for tests, with posix_spawn and never with fork.
 #pragma once
 
 #include <sys/types.h>

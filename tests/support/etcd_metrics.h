@@ -6,8 +6,9 @@
 namespace baton::test {
 
 // The sum of all series with this name and at least these labels. -1: there is no such series.
-// etcd_server_has_leader
-// grpc_server_started_total{grpc_service="etcdserverpb.KV",grpc_method="Range"}
+// Examples of `which`:
+//   etcd_server_has_leader
+//   grpc_server_started_total{grpc_service="etcdserverpb.KV",grpc_method="Range"}
 double metric_in(const std::string& text, const std::string& which);
 
 }  // namespace baton::test

@@ -1,4 +1,4 @@
-// The part of EtcdStore that makes users.
+// The part of EtcdStore that adds and changes users.
 #include "support/base64.h"
 #include "support/etcd_json.h"
 #include "support/etcd_store.h"

@@ -21,9 +21,9 @@ struct TcpEnd {
 // missing.
 std::vector<TcpEnd> tcp_ends();
 
-// The inode of the end with this local port of a connection on 127.0.0.1. 0: there is no such
-// connection, or its process has closed it. Asks the kernel for just this connection, because the
-// full list takes 20 ms.
+// The inode of one end of a connection on 127.0.0.1: the end with the port `local`. 0: there is no
+// such connection, or the process of that end has closed it. Asks the kernel for just this
+// connection, because the full list takes 20 ms.
 std::uint64_t inode_of(std::uint16_t local, std::uint16_t remote);
 
 // The inodes of the sockets that a process has open. Empty if the process is gone.

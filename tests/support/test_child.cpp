@@ -236,7 +236,7 @@ int fork_role(const char* url, const char* name, std::string_view how) {
   return 0;
 }
 
-// Signals that a program may want to wait for.
+// Signals for which a program may want to wait.
 constexpr int kProgramSignals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2,
                                    SIGALRM, SIGTERM, SIGCHLD, SIGWINCH};
 

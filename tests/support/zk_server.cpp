@@ -132,7 +132,7 @@ std::optional<ZkEnsemble::Role> ZkEnsemble::role(int i) const {
     if (line.starts_with("Mode: ")) found.mode = line.substr(6);
     if (line.starts_with("Zxid: ")) found.zxid = std::strtoull(line.c_str() + 6, nullptr, 16);
   }
-  // A server that looks for a leader answers, but names no mode.
+  // A server that looks for a leader answers, but reports no mode.
   if (found.mode.empty()) return std::nullopt;
   return found;
 }
