@@ -18,7 +18,7 @@ namespace {
 
 using Words = std::map<std::string, std::string>;
 
-// With what is meant if nothing is said.
+// The options of the command line, with a default for each option that is not given.
 Words words_of(int argc, char** argv) {
   Words said{{"--store", "both"},
              {"--seconds", "120"},
@@ -57,7 +57,7 @@ std::vector<Control> controls_of(const std::string& text) {
   for (std::string one; std::getline(list, one, ',');) {
     const auto equals = std::min(one.find('='), one.size());
     Control control{one.substr(0, equals), {}};
-    missing_in(control.name);  // throws if there is none of that name
+    missing_in(control.name);  // throws for an unknown name
     std::istringstream names(one.substr(std::min(equals + 1, one.size())));
     for (std::string name; std::getline(names, name, '+');) {
       const auto checker = checker_of(name);
@@ -83,7 +83,7 @@ Arguments parse_arguments(int argc, char** argv) {
   namespace fs = std::filesystem;
   const auto here = fs::read_symlink("/proc/self/exe").parent_path();
   plan.worker = (here / "baton_chaos_worker").string();
-  // Sanitizers want to be loaded first.
+  // The runtime of a sanitizer must be the first library, so LD_PRELOAD does not work with it.
   if (!test::sanitized()) plan.clock_library = (here / "libbaton_chaos_clock.so").string();
   plan.time = std::chrono::seconds(std::stol(said["--seconds"]));
   plan.calm = std::chrono::seconds(std::stol(said["--calm"]));

@@ -1,4 +1,4 @@
-// What the driver is asked to do.
+// The command line of baton_chaos.
 #pragma once
 
 #include "chaos/cluster/run.h"
@@ -11,7 +11,7 @@
 
 namespace baton::chaos {
 
-// A defence that is switched off, and who must notice.
+// A protection that is switched off, and the checkers that must object.
 struct Control {
   std::string name;
   std::vector<Checker> checkers;
@@ -20,12 +20,12 @@ struct Control {
 struct Arguments {
   std::vector<std::string> stores;  // "zk", "etcd"
   RunPlan plan;
-  std::vector<Control> controls;   // none: everything is on
-  bool keep = false;               // the directory, whatever the verdict
-  std::uint64_t least_faults = 0;  // of each store
-  std::uint64_t least_grants = 0;  // of all
-  std::string report;              // a file; empty: none
-  std::string replay;              // the command
+  std::vector<Control> controls;   // empty: all protections are on
+  bool keep = false;               // keep the directory, whatever the verdict is
+  std::uint64_t least_faults = 0;  // required faults on each store
+  std::uint64_t least_grants = 0;  // required grants on all stores together
+  std::string report;              // path of the report; empty: none
+  std::string replay;              // the command that repeats this run
 };
 
 // Throws std::invalid_argument.

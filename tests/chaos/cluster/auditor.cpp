@@ -11,8 +11,8 @@ using test::boot_now;
 
 namespace {
 constexpr auto kEvery = 100ms;
-constexpr std::uint64_t kRoundsToKnow = 12;  // more than it takes to know of one
-constexpr int kMostMended = 6;               // at one time
+constexpr std::uint64_t kRoundsToKnow = 12;  // more looks than ZkAudit needs to find a server
+constexpr int kMostMended = 6;               // in one call of settle()
 }  // namespace
 
 Auditor::Auditor(Cluster& cluster, const HistoryWriter& history)
@@ -74,7 +74,7 @@ void Auditor::settle() {
 
 void Auditor::wait_rounds(std::uint64_t count) {
   std::unique_lock guard(mutex_);
-  const auto enough = rounds_ + 1 + count;  // one is under way
+  const auto enough = rounds_ + 1 + count;  // the round that is under way does not count
   changed_.wait(guard, [&] { return rounds_ >= enough || gone_wrong_; });
 }
 

@@ -1,5 +1,5 @@
-// Asks the servers of a cluster all the time whether they have what was committed. Those of some
-// versions lose it (ZOOKEEPER-4785), and find out themselves.
+// Asks the servers of a cluster continuously whether they have lost committed data. Servers of some
+// versions lose data (ZOOKEEPER-4785) and detect it themselves.
 #pragma once
 
 #include "chaos/cluster/cluster.h"
@@ -20,11 +20,11 @@ class Auditor {
  public:
   Auditor(Cluster& cluster, const HistoryWriter& history);
 
-  // Does what an operator does about a server that is known to stray: gives it the data of the
-  // others. False: none is. Only while nobody else breaks servers, and all are up. Throws as
-  // Cluster does.
+  // Repairs a server that is known to have lost data, as an operator would: it receives the data of
+  // the others. Returns false if no such server is known. Call it only while nothing else injects
+  // faults into servers and all of them run. Throws as Cluster does.
   bool mend();
-  // The same until none strays any more, as far as they know. Throws if that does not come.
+  // Repeats mend() until no server is known to have lost data. Throws if that does not happen.
   void settle();
 
  private:
@@ -36,10 +36,10 @@ class Auditor {
   const HistoryWriter& history_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::optional<Stray> stray_;     // not mended yet
-  std::uint64_t rounds_ = 0;       // in which all were asked
-  std::exception_ptr gone_wrong_;  // and nobody asks any more
-  std::jthread thread_;            // last: joined first
+  std::optional<Stray> stray_;     // not repaired yet
+  std::uint64_t rounds_ = 0;       // in which all servers were asked
+  std::exception_ptr gone_wrong_;  // if set, the thread does not ask any more
+  std::jthread thread_;            // last member: it is joined first
 };
 
 }  // namespace baton::chaos

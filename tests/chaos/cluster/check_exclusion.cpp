@@ -1,4 +1,5 @@
-// Who was valid when: overlaps, the evicted, the revived.
+// Checks which holds were valid at the same time, and holds that were evicted or became valid
+// again.
 #include "chaos/cluster/holds.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ void check_overlap(Bench& bench) {
   const Index& index = bench.index;
   for (const auto& [lock, list] : index.grants) {
     auto holds = index.proven(list);
-    // Evicted before it was first valid: it may be valid beside others at any time.
+    // Evicted before it was first proven valid: it may be valid beside others at any time.
     std::erase_if(holds, [](const history::Hold& hold) { return hold.left <= hold.granted; });
     bench.judged(Checker::overlap, holds.size());
     for (const auto& [before, later] : history::overlaps(holds)) {
@@ -24,9 +25,9 @@ void check_overlap(Bench& bench) {
   }
 }
 
-// After an eviction valid() ends within a second while there is contact, else at the deadline that
-// it had: without contact no deadline moves. The second counts from when the entry is surely gone,
-// and while the process runs.
+// After an eviction valid() turns false within a second if there is contact with the store, else at
+// the last deadline: without contact no deadline moves. The second counts from the moment at which
+// the entry is gone for certain, without the time in which the process is stopped.
 void check_evictions(Bench& bench) {
   using namespace std::chrono_literals;
   const Index& index = bench.index;
@@ -45,7 +46,7 @@ void check_evictions(Bench& bench) {
   }
   if (all.empty()) return;
   bench.judged(Checker::overlap, all.size());
-  std::map<const Hold*, Time> deadlines;  // the latest that it named before its limit
+  std::map<const Hold*, Time> deadlines;  // the latest deadline named before the limit
   for (const Record& record : bench.records) {
     if (record.kind != Kind::valid) continue;
     const auto found = all.find({record.client, record.op});
@@ -76,7 +77,7 @@ void check_revival(Bench& bench) {
                    index.who(hold) + " was lost or not valid " + index.when(*end) +
                        " and valid again " + index.when(*hold.last_valid));
     }
-    // Not valid any more, with somebody there to be told: lost_token() says so.
+    // valid() was false and the owner still kept the lock: lost_token() must fire.
     if (!hold.invalid || hold.lost || !hold.release) continue;
     const Time stayed = *hold.release - *hold.invalid -
                         index.life(hold.client).paused_between(*hold.invalid, *hold.release);

@@ -1,4 +1,4 @@
-// Whether the histories are such that they can be judged.
+// Checks that the histories can be judged.
 #include "chaos/cluster/holds.h"
 
 namespace baton::chaos {
@@ -8,7 +8,7 @@ void check_files(Bench& bench) {
   for (const Damage& damage : bench.options.damage) {
     bench.judged(Checker::form);
     if (damage.cut_off && bench.index.life(damage.client).killed) continue;
-    // Killed before its first record: nothing tells whose file it is.
+    // The process was killed before its first complete record, so its number is not known.
     if (damage.cut_off && damage.client == 0 && damage.line == 1) continue;
     bench.object(
         Checker::form, bench.index.end,

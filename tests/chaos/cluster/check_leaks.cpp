@@ -1,4 +1,4 @@
-// What is left behind: in the store, and in the processes.
+// Checks what is left behind in the store and in the processes.
 #include "chaos/cluster/holds.h"
 
 #include <algorithm>
@@ -9,13 +9,13 @@ namespace {
 constexpr double kMegabyte = 1024.0 * 1024.0;
 
 struct Use {
-  std::optional<Record> first, idle;  // connected; and at the end, with nothing held or awaited
-  // Memory over time, for a straight line through it.
+  std::optional<Record> first, idle;  // after connecting; at the end, when idle
+  // Memory over time, for a regression line.
   std::vector<std::pair<double, double>> memory;  // seconds, bytes
 };
 
-// The growth over the second half of a life, by the line of least squares. The first half is for
-// caches and pools to fill.
+// The growth over the second half of a life, from a least-squares line. In the first half, caches
+// and pools fill.
 double growth(const std::vector<std::pair<double, double>>& all) {
   const std::vector<std::pair<double, double>> half(
       all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
@@ -58,7 +58,7 @@ void check_process(Bench& bench, std::uint32_t client, const Use& use) {
   if (lived < std::chrono::duration<double>(options.growth_after).count()) return;
   bench.judged(Checker::leaks);
   const double grown = growth(use.memory);
-  // 1 MiB an hour, and 1 MiB for the noise of what an allocator keeps.
+  // Allows 1 MiB an hour, and 1 MiB more because allocators keep memory.
   if (grown <= kMegabyte * (1 + lived / 2 / 3600)) return;
   bench.object(Checker::leaks, index.end,
                name + " has grown by " + std::to_string(static_cast<int>(grown / 1024)) +
@@ -68,8 +68,9 @@ void check_process(Bench& bench, std::uint32_t client, const Use& use) {
 
 }  // namespace
 
-// `counted` has its text from the worker: nothing or "connected" at first, "running" while it
-// works, "idle" when all its calls have ended, "closed" at last.
+// The worker sets the text of `counted`: "connected" at first, "running" while it works, "idle"
+// when all its calls have ended, "closed" after its client is closed. The first record may have no
+// text.
 void check_leaks(Bench& bench) {
   std::map<std::uint32_t, Use> uses;
   for (const Record& record : bench.records) {
@@ -84,7 +85,7 @@ void check_leaks(Bench& bench) {
     use.memory.emplace_back(std::chrono::duration<double>(record.at - bench.index.begin).count(),
                             static_cast<double>(record.until.count()));
   }
-  bench.judged(Checker::leaks);  // the store
+  bench.judged(Checker::leaks);  // the content of the store
   for (const auto& [client, use] : uses) check_process(bench, client, use);
 }
 

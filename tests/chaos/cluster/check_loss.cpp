@@ -1,4 +1,4 @@
-// What a holder believed, and when the store freed the lock.
+// Compares until when a holder believed in its lock with when the store freed it.
 #include "chaos/cluster/holds.h"
 
 #include <baton/error.h>
@@ -8,14 +8,14 @@
 namespace baton::chaos {
 namespace {
 
-// How long the holder may still have believed, with what it had heard by its last `valid`.
+// Until when the holder believes in its lock, from what it has received by its last `valid`.
 Time claim_of(const Hold& hold) {
   Time claim = std::max(hold.until, *hold.last_valid);
   const Moment loss = earlier(hold.lost, hold.invalid);
   if (hold.release && (!loss || *hold.release < *loss)) claim = std::min(claim, *hold.release);
-  if (!loss || *loss >= hold.until) return claim;  // it came with the deadline, or never
-  // The store's word that the entry or the session has ended comes after the end: had the word been
-  // lost, the holder would have gone on believing.
+  if (!loss || *loss >= hold.until) return claim;  // the loss came with the deadline, or never
+  // The store reports the end of an entry or session only after that end. If the report had been
+  // lost, the holder would have believed until its deadline.
   const bool told = hold.lost && (hold.code == static_cast<std::uint64_t>(Errc::session_expired) ||
                                   hold.code == static_cast<std::uint64_t>(Errc::evicted));
   return told ? claim : std::min(claim, *hold.last_valid);
@@ -25,7 +25,7 @@ Time claim_of(const Hold& hold) {
 
 void check_early_loss(Bench& bench) {
   const Index& index = bench.index;
-  // Who acquires has nobody in front: all smaller tokens are gone by then.
+  // A holder has nobody ahead of it: all entries with smaller tokens are gone by then.
   std::map<std::uint32_t, std::vector<EarliestAbove::Item>> granted;
   for (const Hold& hold : index.holds) {
     if (hold.granted) granted[hold.lock].push_back({hold.token, *hold.granted, &hold});
@@ -37,7 +37,8 @@ void check_early_loss(Bench& bench) {
       const Entry* entry = index.entry(hold);
       if (entry != nullptr && entry->evicted) continue;
       Moment gone = entry == nullptr ? Moment() : entry->gone;
-      // The store had it until it was released: who did not see it before was shown the wrong data.
+      // The store had the entry until its release. A reading without it before that came from a
+      // server with wrong data.
       const bool disproven = gone && hold.confirmed && hold.release && *gone < *hold.release;
       if (disproven && bench.may_forget(*gone)) gone.reset();
       const auto* next = next_grants.find(hold.token);
@@ -58,10 +59,10 @@ void check_early_loss(Bench& bench) {
                          " after " + how + index.when(*freed),
                      &hold);
       }
-      // The margin of those who did not let go themselves.
+      // The margin, only for holders that did not release the lock themselves.
       const Moment lost = earlier(hold.lost, hold.invalid);
       if (hold.release && (!lost || *hold.release < *lost)) continue;
-      // By the clock it ends with the deadline, though a stopped process can say so only later.
+      // By the clock, belief ends with the deadline, even if a stopped process records it later.
       const Time belief_end = lost ? std::min(*lost, hold.until) : hold.until;
       bench.verdict.margins.push_back({*freed, *freed - belief_end, true});
     }
@@ -69,7 +70,8 @@ void check_early_loss(Bench& bench) {
 }
 
 namespace {
-// A foreign entry stood between the two: it had the lock meanwhile, for as long as it liked.
+// True if a foreign entry stood between the two holds: it held the lock meanwhile, for an unknown
+// time.
 bool foreign_between(const Index& index, const Hold& before, const Hold& after) {
   const auto from = index.entries.upper_bound({before.lock, before.token});
   const auto to = index.entries.lower_bound({after.lock, after.token});
@@ -88,7 +90,7 @@ void collect_handovers(Bench& bench) {
         const Moment lost = earlier(before->lost, before->invalid);
         const Moment killed = index.life(before->client).killed;
         const Moment end = earlier(before->release, earlier(lost, killed));
-        // Only of those who waited: the others found a free lock.
+        // Only if the next holder already waited: otherwise it found a free lock.
         if (end && *hold.asked <= *end && *hold.granted >= *end &&
             !foreign_between(index, *before, hold)) {
           bench.verdict.handovers.push_back(

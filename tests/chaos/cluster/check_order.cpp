@@ -1,4 +1,4 @@
-// The order of grants: by token, and by who was in line before.
+// Checks the order of grants: by token, and by the clock.
 #include "chaos/cluster/holds.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 namespace baton::chaos {
 namespace {
 
-// Whose word of the grant was under way when its entry went. If nobody evicted it, to be valid then
-// is wrong, and early-loss says so.
+// True if the entry went while the answer with the grant was under way. If nobody evicted the
+// entry, it is wrong to be valid then, and early-loss objects.
 bool heard_too_late(const Index& index, const Hold& hold) {
   const Entry* entry = index.entry(hold);
   if (entry == nullptr) return false;
@@ -15,7 +15,7 @@ bool heard_too_late(const Index& index, const Hold& hold) {
   return end && *end <= *hold.first_valid;
 }
 
-// The clock's word: B asked after A's entry had been seen in line, and is proven valid before A.
+// Witness by the clock: B asked after A's entry had been seen in the queue, and is valid before A.
 void check_by_clock(Bench& bench, history::Holds holds) {
   const Index& index = bench.index;
   for (history::Hold& each : holds) {
@@ -45,7 +45,7 @@ void check_tokens(Bench& bench) {
     bench.judged(Checker::tokens, holds.size());
     for (const auto& [before, later] : history::inversions(holds)) {
       const Hold& hold = index.holds[later->number];
-      if (later->token == before->token) continue;  // below
+      if (later->token == before->token) continue;  // checked below
       if (heard_too_late(index, hold)) continue;
       bench.object(Checker::tokens, later->granted,
                    index.who(hold) + " was valid " + index.when(later->granted) + ", after " +
@@ -54,7 +54,7 @@ void check_tokens(Bench& bench) {
                    &hold);
     }
   }
-  // Uniqueness counts for what was never proven valid too.
+  // Tokens must also be unique for holds that were never proven valid.
   std::map<std::pair<std::uint32_t, std::uint64_t>, const Hold*> owners;
   for (const Hold& hold : index.holds) {
     if (!hold.granted) continue;

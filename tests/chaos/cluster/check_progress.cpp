@@ -1,4 +1,4 @@
-// Everybody goes on when the faults are over, and calls keep their time always.
+// Checks that all clients continue after the faults, and that calls always keep their timeouts.
 #include "chaos/cluster/holds.h"
 
 #include <baton/error.h>
@@ -8,7 +8,7 @@
 namespace baton::chaos {
 namespace {
 
-// A call with a timeout, from its beginning to its return.
+// Checks that a call with a timeout returns in time.
 void check_call(Bench& bench, const Hold& hold, const char* what, Time from, Moment due,
                 Moment back) {
   if (!due || !back) return;
@@ -42,8 +42,8 @@ void check_calls(Bench& bench) {
   }
 }
 
-// Who asks is answered: within the bound once the faults are over, and at last in any case, unless
-// its process is killed while it waits.
+// Every acquire that has not returned when the faults end, or begins later, returns within the
+// bound, unless its process is killed while it waits.
 void check_answers(Bench& bench, Time calm) {
   const Index& index = bench.index;
   for (const Hold& hold : index.holds) {
@@ -79,7 +79,7 @@ void check_progress(Bench& bench) {
     if (!hold.asked) continue;
     Wanted& lock = locks[hold.lock];
     const Moment back = earlier(hold.granted, hold.gave_up);
-    const bool waiting = !back || *back >= calm;  // at calm, or asked after
+    const bool waiting = !back || *back >= calm;  // waiting at `calm`, or asked after it
     if (waiting && !index.life(hold.client).killed) {
       lock.since = earlier(lock.since, std::max(calm, *hold.asked));
     }

@@ -1,4 +1,4 @@
-// The numbers that holders wrote under the locks.
+// Checks the numbers that holders wrote under the locks.
 #include "chaos/cluster/holds.h"
 
 #include <algorithm>
@@ -9,13 +9,13 @@ namespace {
 
 struct Write {
   const Record* record;
-  std::optional<std::uint64_t> read;  // what the same hold had read before
+  std::optional<std::uint64_t> read;  // the number that the same hold had read before
 };
 
 struct Register {
   std::vector<Write> accepted;
-  std::set<std::uint64_t> open;  // numbers that a killed process may have written without a record
-  std::optional<std::uint64_t> last;  // what the driver found in the end
+  std::set<std::uint64_t> open;       // may have been written by killed processes without a record
+  std::optional<std::uint64_t> last;  // the number that the driver found at the end
 };
 
 std::string words(const Bench& bench, const Record& record) {
@@ -26,7 +26,7 @@ std::string words(const Bench& bench, const Record& record) {
 
 void check_chain(Bench& bench, std::uint32_t lock, Register& all) {
   auto& writes = all.accepted;
-  // By number; of the same number, by time.
+  // By number; equal numbers by time.
   std::stable_sort(writes.begin(), writes.end(), [](const Write& a, const Write& b) {
     return a.record->value < b.record->value;
   });
@@ -40,7 +40,7 @@ void check_chain(Bench& bench, std::uint32_t lock, Register& all) {
       return;
     }
   };
-  const Record* greatest = nullptr;  // token so far
+  const Record* greatest = nullptr;  // record with the greatest token so far
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const Record& record = *writes[i].record;
     bench.judged(Checker::reg);
@@ -82,7 +82,7 @@ void check_register(Bench& bench) {
   using Key = std::pair<std::uint32_t, std::uint64_t>;
   std::map<Key, std::uint64_t> reads;
   std::map<Key, const Record*> refused;
-  std::map<Key, std::uint32_t> pending;  // read, and not yet written
+  std::map<Key, std::uint32_t> pending;  // has read, and has no record of a write yet
   for (const Record& record : bench.records) {
     const Key key{record.client, record.op};
     if (record.kind == Kind::read && record.client == 0) {
@@ -110,7 +110,7 @@ void check_register(Bench& bench) {
     const auto found = refused.find({hold.client, hold.op});
     if (found == refused.end() || !hold.last_valid || index.evicted(hold)) continue;
     if (*hold.last_valid <= found->second->at) continue;
-    // The register did what it should: somebody newer had written while this one was valid.
+    // The register works: a newer holder had used it while this hold was valid.
     bench.object(Checker::overlap, found->second->at,
                  words(bench, *found->second) + " and was refused, though valid " +
                      index.when(*hold.last_valid),

@@ -1,6 +1,7 @@
-// Loaded into a process before its libraries: its wall clock is off by as many seconds as the file
-// says that BATON_CHAOS_CLOCK names, from one moment to the next. All other clocks, and all timers,
-// are the kernel's. (libfaketime shifts timers on CLOCK_BOOTTIME too, which no wall clock does.)
+// A library for LD_PRELOAD: it moves the wall clock of one process by the number of seconds in the
+// file that BATON_CHAOS_CLOCK names; a change of the file takes effect at once. All other clocks
+// and all timers are the kernel's. (libfaketime also moves timers on CLOCK_BOOTTIME, which a real
+// change of the wall clock does not.)
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// The servers of a run of chaos, and what they hold: the same calls for each store.
+// The servers of a chaos run and their content, with the same calls for each store.
 #pragma once
 
 #include "support/server_cluster.h"
@@ -13,47 +13,48 @@
 
 namespace baton::chaos {
 
-inline constexpr std::chrono::milliseconds kSession{2'000};  // of all clients
+inline constexpr std::chrono::milliseconds kSession{2'000};  // session timeout of all clients
 
-// One place in the queue of a lock.
+// One entry in the queue of a lock.
 struct InLine {
   std::uint32_t lock = 0;
   std::uint64_t token = 0;
   std::uint32_t client = 0;  // 0: not known
-  std::string where;         // path of the node, or the key
-  std::int64_t session = 0;  // that it goes with: of ZooKeeper, or the lease
+  std::string where;         // path of the node, or key
+  std::int64_t session = 0;  // id of the ZooKeeper session, or of the etcd lease, that owns the
+                             // entry
 };
 
-// What a program that is no client of ours has put beside a lock's entries.
+// A node or key that a program other than baton has created in the directory of a lock.
 class Guest {
  public:
-  // It goes: at once, or with its session if no server answers.
+  // Removes it: at once, or when its session ends if no server answers.
   virtual ~Guest() = default;
   virtual const std::string& where() const = 0;  // InLine::where
-  virtual bool there() = 0;                      // throws as leave() does
-  // True: it is gone. Throws if servers fail meanwhile.
+  virtual bool there() = 0;                      // true: it still exists; throws as leave() does
+  // Removes it. Returns true if it is gone. Throws if servers fail meanwhile.
   virtual bool leave() = 0;
 };
 
-// A server that has not all that was committed, or has what was removed.
+// A server that has lost committed data, or still has data that was removed.
 struct Stray {
   int server = 0;
-  std::chrono::nanoseconds since{};  // not before this; boot clock
+  std::chrono::nanoseconds since{};  // earliest possible time of the loss; boot clock
 };
 
-// Three servers with proxies between them. Servers are numbered from 0; what the calls do is said
-// at ServerCluster. From any thread.
+// Three servers with proxies between them. Servers are numbered from 0. ServerCluster describes the
+// calls that are forwarded to it. All calls may come from any thread.
 class Cluster {
  public:
   virtual ~Cluster() = default;
 
-  // Below which the locks are. Set before a run.
+  // The root of all locks. It is set before a run.
   const std::string& root() const noexcept { return root_; }
   void use_root(std::string root) { root_ = std::move(root); }
 
   virtual std::string scheme() const = 0;
   virtual std::string version() const = 0;  // "zk 3.8.0", "etcd 3.4.23"
-  // What clients connect to, if these are the servers, or ways to them.
+  // The URL for clients that connect to these ports, of servers or of proxies.
   std::string url(const std::vector<std::uint16_t>& ports) const;
   int size() const { return servers().size(); }
   std::vector<std::uint16_t> ports() const;
@@ -70,27 +71,31 @@ class Cluster {
   void heal_all() const { servers().heal_all(); }
   std::string tails() const { return servers().tails(); }
 
-  // Everybody in line for these locks, each lock in the order of its queue; as the majority knew it
-  // at some moment of the call, never before. Throws if it does not get to know.
+  // All entries in the queues of the first `locks` locks, each lock in the order of its queue. The
+  // majority had this state at some moment during the call, never before it. Throws if it cannot
+  // read that state.
   virtual std::vector<InLine> in_line(int locks) = 0;
-  // What operators do. False: it was not there. They may throw if servers fail meanwhile.
+  // The actions of operators. They return false if the object was not there, and may throw if
+  // servers fail meanwhile.
   virtual bool remove(const InLine& entry) = 0;
-  virtual bool remove_directory(std::uint32_t lock) = 0;  // when it is empty
+  virtual bool remove_directory(std::uint32_t lock) = 0;  // only when it is empty
   virtual bool end_session(const InLine& entry) = 0;
-  // Other libraries that share the queues of this store.
+  // The names of other libraries whose entries share the queues of this store.
   virtual std::vector<std::string> peers() const = 0;
-  // Takes the next place in line, as that library does. Throws if there is no such directory yet.
+  // Joins the queue as that library does. Throws if the directory does not exist yet.
   virtual std::unique_ptr<Guest> peer_joins(std::uint32_t lock, const std::string& peer) = 0;
-  // Lies where the entries lie, and is none.
+  // Creates a node or key in the directory of the lock that is not an entry.
   virtual std::unique_ptr<Guest> no_entry(std::uint32_t lock) = 0;
-  // One, if the servers have noticed it themselves by now. One thread calls, again and again.
+  // Returns a server that has lost data, if the servers themselves have noticed one by now. One
+  // thread must call this repeatedly.
   virtual std::optional<Stray> stray() { return std::nullopt; }
-  // Throws away what the server has, and returns when it has what the others have. All must be up.
+  // Deletes the data of the server, and returns when the server has received the data of the
+  // others. All servers must run.
   virtual void rebuild(int i);
-  // How many leases this server has ended because their time was up, since it was started; nullopt:
-  // this store does not say. Throws if the server does not answer.
+  // How many leases this server has ended since its start because they expired. nullopt: this store
+  // does not count them. Throws if the server does not answer.
   virtual std::optional<std::uint64_t> expired_leases(int) { return std::nullopt; }
-  // What is in the store that should not be when all clients are closed.
+  // What is in the store although all clients are closed.
   virtual std::vector<std::string> leftovers() = 0;
 
  private:
@@ -100,7 +105,7 @@ class Cluster {
 };
 
 std::unique_ptr<Cluster> make_zk_cluster();
-// What only etcd has done to it.
+// Maintenance calls that only etcd has.
 class EtcdUpkeep {
  public:
   virtual ~EtcdUpkeep() = default;
@@ -109,7 +114,7 @@ class EtcdUpkeep {
 };
 std::unique_ptr<Cluster> make_etcd_cluster();
 
-// "chaos17" somewhere in an entry's data: client 17. 0: nobody of ours.
+// Returns 17 if the data of an entry contains "chaos17", and 0 if no client of the run wrote it.
 std::uint32_t client_in(const std::string& data);
 
 }  // namespace baton::chaos

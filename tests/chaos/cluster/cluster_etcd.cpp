@@ -1,4 +1,4 @@
-// etcd as a cluster of a run of chaos.
+// A cluster of three etcd servers for chaos runs.
 #include "chaos/cluster/cluster.h"
 #include "chaos/cluster/contender.h"
 #include "support/etcd_server.h"
@@ -27,8 +27,8 @@ test::EtcdOptions options() {
   return options;
 }
 
-// It goes with its lease. The lease is short, so that one that was granted twice because a server
-// failed is gone when all others are.
+// A key that goes with its lease. The lease is short: if a server fails, the lease may be granted
+// twice, and the unused lease has expired before the run looks for leftovers.
 class EtcdGuest : public Guest {
  public:
   EtcdGuest(test::EtcdCluster& servers, const std::function<std::string(std::int64_t)>& key)
@@ -55,7 +55,7 @@ class EtcdGuest : public Guest {
   void end() noexcept {
     try {
       servers_.revoke(lease_);
-    } catch (const std::exception&) {  // its time will be up
+    } catch (const std::exception&) {  // the lease expires later
     }
   }
 
@@ -86,7 +86,7 @@ class OverEtcd : public Cluster, public EtcdUpkeep {
     for (const auto& key : servers_->keys(start)) {
       InLine entry;
       const auto slash = key.key.find('/', start.size());
-      if (slash != key.key.rfind('/')) continue;  // of a lock below it
+      if (slash != key.key.rfind('/')) continue;  // a key of a lock with a longer name
       entry.lock = static_cast<std::uint32_t>(std::stoul(key.key.substr(start.size())));
       entry.token = static_cast<std::uint64_t>(key.create_revision);
       entry.client = client_in(key.value);
@@ -100,9 +100,9 @@ class OverEtcd : public Cluster, public EtcdUpkeep {
     return all;
   }
   bool remove(const InLine& entry) override { return servers_->remove_key(entry.where); }
-  bool remove_directory(std::uint32_t) override { return true; }  // there is none
+  bool remove_directory(std::uint32_t) override { return true; }  // etcd has no directories
   bool end_session(const InLine& entry) override { return servers_->revoke(entry.session); }
-  // concurrency.Mutex: the prefix and the lease.
+  // Go's concurrency.Mutex names a key by the prefix and the lease.
   std::vector<std::string> peers() const override { return {"Go"}; }
   std::unique_ptr<Guest> peer_joins(std::uint32_t lock, const std::string&) override {
     return std::make_unique<EtcdGuest>(

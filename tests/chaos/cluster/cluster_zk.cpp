@@ -1,4 +1,4 @@
-// ZooKeeper as a cluster of a run of chaos.
+// A cluster of three ZooKeeper servers for chaos runs.
 #include "chaos/cluster/cluster.h"
 #include "chaos/cluster/contender.h"
 #include "chaos/cluster/zk_audit.h"
@@ -29,13 +29,13 @@ test::ZkOptions options() {
 }
 
 struct Node {
-  std::uint64_t created = 0;  // its zxid
+  std::uint64_t created = 0;  // zxid of its creation
   std::int64_t owner = 0;
   std::string data;
 };
 
-// A session of our own, that nobody disturbs. What it reads is never older than the call. One call
-// at a time.
+// A session of the test itself, which does not use the proxies of clients. Its reads are never
+// older than the call. Not thread-safe.
 class Eyes {
  public:
   explicit Eyes(const std::string& hosts) : hosts_(hosts) { open(); }
@@ -43,8 +43,8 @@ class Eyes {
   Eyes(const Eyes&) = delete;
   Eyes& operator=(const Eyes&) = delete;
 
-  // A write that nobody sees. A leader that was cut off answers a sync alone, but not this; and
-  // servers compare their data with each (ZkAudit).
+  // Writes to a node that no client reads. A leader that is cut off answers a sync alone, but not a
+  // write. With each write, the servers also compare their data (ZkAudit).
   void catch_up() {
     if (expired()) {
       ::zookeeper_close(std::exchange(handle_, nullptr));
@@ -71,7 +71,7 @@ class Eyes {
     return Node{static_cast<std::uint64_t>(stat.czxid), stat.ephemeralOwner,
                 std::string(buffer, static_cast<std::size_t>(std::max(size, 0)))};
   }
-  // False: it is not there, or not empty.
+  // Returns false if the node does not exist or is not empty.
   bool remove(const std::string& path) {
     const int code = ::zoo_delete(handle_, path.c_str(), -1);
     if (code != ZNOTEMPTY) expect(code, "delete " + path);
@@ -87,7 +87,7 @@ class Eyes {
     return handle_ == nullptr || ::zoo_state(handle_) == ZOO_EXPIRED_SESSION_STATE;
   }
   void open() {
-    ::zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // it would tell of each fault
+    ::zoo_set_debug_level(static_cast<ZooLogLevel>(0));  // the client library would log every fault
     handle_ = ::zookeeper_init(
         hosts_.c_str(), [](zhandle_t*, int, int, const char*, void*) {}, 4'000, nullptr, nullptr,
         0);
@@ -98,7 +98,7 @@ class Eyes {
   zhandle_t* handle_ = nullptr;
 };
 
-// It goes with its session.
+// A node that goes with its session.
 class ZkGuest : public Guest {
  public:
   ZkGuest(const std::string& hosts, const std::string& prefix) : client_(hosts, 2 * kSession) {
@@ -128,7 +128,7 @@ class OverZk : public Cluster {
   std::vector<InLine> in_line(int locks) override {
     const std::lock_guard guard(mutex_);
     std::vector<InLine> all;
-    std::map<std::string, InLine> seen;  // what a name stands for never changes
+    std::map<std::string, InLine> seen;  // the meaning of a name never changes
     eyes().catch_up();
     for (int lock = 0; lock < locks; ++lock) {
       const std::string path = directory(static_cast<std::uint32_t>(lock));
@@ -140,7 +140,7 @@ class OverZk : public Cluster {
         InLine entry = known_[path + "/" + name];
         if (entry.token == 0) {
           const auto node = eyes().get(path + "/" + name);
-          if (!node) continue;  // gone meanwhile, and never seen
+          if (!node) continue;  // it was removed meanwhile and never seen
           entry = {static_cast<std::uint32_t>(lock), node->created, client_in(node->data),
                    path + "/" + name, node->owner};
         }
@@ -177,7 +177,7 @@ class OverZk : public Cluster {
 
   std::vector<std::string> leftovers() override {
     const std::lock_guard guard(mutex_);
-    eyes_.reset();  // a session of our own
+    eyes_.reset();  // its session is not a leftover
     std::vector<std::string> all;
     const int leader = servers_->leader();
     for (const auto& [session, paths] :
@@ -206,7 +206,7 @@ class OverZk : public Cluster {
   static std::string number(const std::string& name) {
     return name.substr(name.size() - std::min<std::size_t>(name.size(), 10));
   }
-  // As we, Curator and kazoo name them.
+  // The names of entries of baton, Curator and kazoo.
   static bool is_entry(const std::string& name) {
     const std::string_view head(name.data(), name.size() - number(name).size());
     return head.ends_with("-lock-") || head.ends_with("__lock__");

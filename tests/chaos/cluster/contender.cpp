@@ -40,9 +40,9 @@ class Contender::Holding {
     });
   }
 
-  // Whether it is valid, on record.
+  // Asks valid() and records the result.
   bool look() {
-    const bool over = lost_ || invalid_;  // before we ask
+    const bool over = lost_ || invalid_;  // read before valid() is asked
     const auto at = boot_now();
     if (missing().valid) {
       write(Kind::valid, at, at + place_.plan.session);
@@ -66,14 +66,14 @@ class Contender::Holding {
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(10ms, left));
     }
     if (invalid_ && missing().finality) take_again(stop);
-    // Once lost, for ever lost; also when late answers come.
+    // A lost lock stays lost, even when late answers arrive.
     const auto farewell = boot_now() + (mourns_ ? 2 * place_.plan.session : 10ms);
     while (invalid_ && boot_now() < farewell && !stop.stop_requested()) {
       std::this_thread::sleep_for(mourns_ ? 20ms : 2ms);
       look();
     }
   }
-  // blind: the token alone protects.
+  // blind: writes without asking valid() again, so only the token protects the register.
   void work(std::chrono::milliseconds time, bool blind, const std::stop_token& stop) {
     look();
     const auto& protected_one = place_.registers.at(which_);
@@ -105,7 +105,7 @@ class Contender::Holding {
  private:
   const Missing& missing() const { return place_.plan.missing; }
 
-  // A control: as if a lock healed by itself.
+  // For the control "revive": acquires a lost lock again and uses it as the same hold.
   void take_again(const std::stop_token& stop) {
     on_lost_.reset();
     auto result =
@@ -130,11 +130,11 @@ class Contender::Holding {
   Lock lock_;
   const std::uint64_t op_;
   const std::uint32_t which_;
-  const bool mourns_;  // does not go away at once when its lock is lost
+  const bool mourns_;  // keeps the lock for some time after it is lost
   std::uint64_t token_ = 0;
   bool invalid_ = false;
   std::atomic<bool> lost_{false};
-  std::optional<std::stop_callback<std::function<void()>>> on_lost_;  // last: goes first
+  std::optional<std::stop_callback<std::function<void()>>> on_lost_;  // last: destroyed first
 };
 
 // ---- acquires
@@ -174,7 +174,8 @@ void Contender::once(const std::stop_token& stop) {
   }
   record.kind = Kind::gave_up;
   auto reason = result.error().errc();
-  // One attempt ends so if the store is away all the time it may take: that is its timeout.
+  // If the store is away for the whole time of one attempt, the attempt ends with
+  // connection_failed. That counts as its timeout.
   if (way.kind == Way::Kind::attempt && reason == Errc::connection_failed &&
       boot_now() - record.at >= kConnectTime) {
     reason = Errc::timeout;
@@ -182,7 +183,7 @@ void Contender::once(const std::stop_token& stop) {
   record.value = static_cast<std::uint64_t>(reason);
   record.at = boot_now();
   place_.history.write(record);
-  // Not at once again where an attempt costs nothing but traffic.
+  // Waits a moment: a loop of attempts that fail at once would only cause traffic.
   std::this_thread::sleep_for(std::chrono::milliseconds(below(30)));
 }
 
@@ -218,7 +219,7 @@ Result<Lock> Contender::acquire(DistributedMutex& mutex, const Way& way,
   return future.get();
 }
 
-// Somebody who changes his mind.
+// Cancels the acquire after a random time.
 Result<Lock> Contender::acquire_and_cancel(DistributedMutex& mutex, const std::stop_token& stop) {
   std::stop_source source;
   const std::stop_callback also(stop, [&] { source.request_stop(); });
@@ -233,9 +234,9 @@ Result<Lock> Contender::acquire_and_cancel(DistributedMutex& mutex, const std::s
   return mutex.acquire_result({.timeout = {}, .stop = source.get_token()});
 }
 
-// Most are short, a few outlast half a session.
+// Most holds are short; a few last longer than half a session timeout.
 std::chrono::milliseconds Contender::hold_time() {
-  if (place_.plan.missing.needs_pauses()) return 3s;  // so that a pause meets a holder
+  if (place_.plan.missing.needs_pauses()) return 3s;  // long enough for a pause during the hold
   if (below(150) == 0) return place_.plan.session / 2 + std::chrono::milliseconds(below(500));
   const auto percent = below(101);
   return std::chrono::milliseconds(percent * percent * percent / 10'000);

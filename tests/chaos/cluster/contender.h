@@ -1,4 +1,4 @@
-// One who takes locks, works under them and gives them back, and writes down all of it.
+// A thread that acquires locks, works while it holds them, releases them, and records all of it.
 #pragma once
 
 #include "chaos/cluster/controls.h"
@@ -24,12 +24,12 @@ struct WorkPlan {
   int locks = 4;
   int threads = 2;
   std::uint64_t seed = 1;
-  std::string directory;  // of the histories, and of the registers
+  std::string directory;  // of the histories and of the registers
   std::chrono::milliseconds session{2'000};
-  Missing missing;  // nothing, but in a control
+  Missing missing;  // nothing, except in a control
 };
 
-// Bound of connecting, and of one attempt to acquire.
+// Limit for connecting, and for one attempt to acquire.
 inline constexpr std::chrono::milliseconds kConnectTime{5'000};
 
 std::string lock_name(std::uint32_t lock);
@@ -39,12 +39,13 @@ struct Workplace {
   const WorkPlan& plan;
   Client& client;
   const HistoryWriter& history;
-  std::vector<ProtectedRegister> registers;  // by lock
+  std::vector<ProtectedRegister> registers;  // indexed by lock
   std::atomic<std::uint64_t> ops{0};
   std::atomic<std::uint64_t> own_tokens{0};
 };
 
-// One thread's work: acquires in all the ways there are, holds of all lengths, until told to stop.
+// The work of one thread: acquires of all kinds and holds of different lengths, until it is
+// stopped.
 class Contender {
  public:
   Contender(Workplace& place, std::uint64_t seed) : place_(place), random_(seed) {}

@@ -56,7 +56,7 @@ void jump_the_queue(Client& client, const std::string& name, const HistoryWriter
     record.until = kind == Kind::valid ? record.at + 1s : 0ns;
     history.write(record);
   };
-  // The entries that were there before are not ours.
+  // Entries that exist before the join belong to others.
   std::set<std::uint64_t> others;
   for (const Entry& entry : client.inspect(name).entries) others.insert(entry.token);
   std::stop_source cancel;

@@ -1,5 +1,5 @@
-// Defences that a client process can do without, so that the checkers must object: who works like
-// this finds what the others are protected from.
+// Protections that a client process can switch off. Without one of them, the checkers must find
+// violations.
 #pragma once
 
 #include "chaos/cluster/history.h"
@@ -15,27 +15,29 @@
 namespace baton::chaos {
 
 struct Missing {
-  bool valid = false;     // "believe": valid() and lost_token() are not asked
-  bool token = false;     // "own-tokens": the process counts its grants itself
-  bool queue = false;     // "jump": whoever has an entry believes it is its turn
-  bool release = false;   // "hoard": who has lock 0 keeps it
-  bool closing = false;   // "leak": a client is opened now and then, and forgotten
-  bool finality = false;  // "revive": a lost lock is taken again, and taken for the same hold
-  bool check = false;     // "no-token-check": the registers take every write
-  bool tidiness = false;  // "litter": the driver holds a lock, and waits for it, when all is over
-  // The others show without a fault.
+  bool valid = false;     // "believe": the client does not ask valid() or lost_token()
+  bool token = false;     // "own-tokens": the process counts its own grants as tokens
+  bool queue = false;     // "jump": a client acts as the holder as soon as it has an entry
+  bool release = false;   // "hoard": the holder of lock 0 keeps it
+  bool closing = false;   // "leak": the process sometimes opens a client and never closes it
+  bool finality = false;  // "revive": a lost lock is acquired again and used as the same hold
+  bool check = false;     // "no-token-check": the registers accept every write
+  bool tidiness = false;  // "litter": the driver holds a lock, and waits for it, after the run
+  // True if the checkers find a violation only when holders are stopped.
   bool needs_pauses() const { return valid || finality || check; }
 };
 
-// Throws std::invalid_argument for a name that is not above. Empty: nothing is missing.
+// Returns what the control switches off; nothing if `control` is empty. Throws
+// std::invalid_argument for a name that is not listed above.
 Missing missing_in(const std::string& control);
 
-// Waits in line as all do, but believes as soon as its entry is there. Writes a whole hold.
+// Joins the queue like other clients, but acts as the holder as soon as its entry exists. Writes
+// the records of that hold.
 void jump_the_queue(Client& client, const std::string& name, const HistoryWriter& history,
                     std::uint64_t op, std::uint32_t lock, std::chrono::milliseconds time,
                     const std::stop_token& stop);
 
-// One who holds a lock while another waits for it, until it is destroyed.
+// Holds a lock, and waits for the same lock, until it is destroyed.
 class Litter {
  public:
   Litter(const std::string& url, const std::string& name);
@@ -45,7 +47,7 @@ class Litter {
   Lock lock_;
 };
 
-// Opens a client that nobody closes.
+// Opens a client that is never closed.
 void forget_a_client(const std::string& url);
 
 }  // namespace baton::chaos

@@ -17,9 +17,9 @@ using test::boot_now;
 namespace {
 
 constexpr std::chrono::milliseconds kClockSeen = 10s;
-constexpr std::chrono::milliseconds kEnd = 20s;  // close() takes at most five
+constexpr std::chrono::milliseconds kEnd = 20s;  // close() takes at most five seconds
 
-// In one step: it is eight bytes, which clients have mapped.
+// Writes eight bytes in one step, because clients have mapped the file.
 void write_clock(const std::string& path, std::chrono::seconds ahead) {
   const std::int64_t seconds = ahead.count();
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -37,7 +37,7 @@ Crew::Crew(CrewPlan plan, const Cluster& cluster, const HistoryWriter& history)
     Seat seat;
     seat.proxy = std::make_unique<test::Proxy>();
     std::vector<std::uint16_t> routes;
-    for (std::size_t n = 0; n < ports.size(); ++n) {  // not all to the same server first
+    for (std::size_t n = 0; n < ports.size(); ++n) {  // not all clients use the same server first
       const auto server = (static_cast<std::size_t>(i) + n) % ports.size();
       routes.push_back(seat.proxy->add_route(ports[server]));
     }

@@ -1,4 +1,4 @@
-// The client processes of a run of chaos, each behind a proxy of its own.
+// The client processes of a chaos run, each behind its own proxy.
 #pragma once
 
 #include "chaos/cluster/cluster.h"
@@ -15,45 +15,47 @@
 namespace baton::chaos {
 
 struct CrewPlan {
-  std::string worker;  // the program
-  // Sets the wall clock of a process, and of no other: clock_shim.cpp. Empty: that is not done.
+  std::string worker;  // path of the worker program
+  // The library clock_shim.cpp, which sets the wall clock of one process only. Empty: clocks are
+  // not set.
   std::string clock_library;
-  std::string directory;  // of the histories
+  std::string directory;  // where histories are written
   int clients = 16;
   int locks = 4;
   int threads = 2;
   std::uint64_t seed = 1;
-  std::string control;  // a defence that is switched off; empty: none
+  std::string control;  // the protection that is switched off; empty: none
 };
 
-// A place for a client: the process that is there now, and its way to the servers.
+// A place for a client: its current process, and its connection to the servers.
 struct Seat {
-  std::uint32_t number = 0;            // of the process
+  std::uint32_t number = 0;            // of the current process
   std::unique_ptr<test::Proxy> proxy;  // one route to each server
-  std::string url;                     // by these routes
-  std::string clock_file;              // how far its wall clock is off; empty: it is not ours
+  std::string url;                     // through these routes
+  std::string clock_file;              // has the offset of its wall clock; empty: not set
   std::unique_ptr<test::Child> child;
 };
 
-// Threads: one at a time.
+// Not thread-safe.
 class Crew {
  public:
-  // Starts all. Processes end with the thread that started them: it must outlive the crew.
+  // Starts all processes. They end with the thread that started them, so that thread must outlive
+  // the crew.
   Crew(CrewPlan plan, const Cluster& cluster, const HistoryWriter& history);
 
   std::vector<Seat>& seats() { return seats_; }
-  Seat* find(std::uint32_t number);  // nullptr: that process is not any more
+  Seat* find(std::uint32_t number);  // nullptr: that process does not run any more
 
-  // All write it down, and return when it is so.
-  void kill(Seat& seat);   // and starts another in its place
+  // These calls write a record, and return when the effect is verified.
+  void kill(Seat& seat);   // also starts another process in its place
   void pause(Seat& seat);  // throws if it does not stop
   void resume(Seat& seat);
   void set_clock(Seat& seat, std::chrono::seconds ahead);  // throws if the process does not see it
-  void heal();                                             // all links
+  void heal();                                             // restores all links
 
-  // Those that ended though nobody ended them; they are replaced.
+  // Describes the processes that ended by themselves, and replaces them.
   std::vector<std::string> accidents();
-  // Tells all to stop, and waits for them. What went wrong.
+  // Asks all processes to end, and waits for them. Returns what went wrong.
   std::vector<std::string> finish();
 
  private:
@@ -62,7 +64,7 @@ class Crew {
 
   const CrewPlan plan_;
   const HistoryWriter& history_;
-  std::uint32_t last_ = 0;  // number given
+  std::uint32_t last_ = 0;  // the last number that was given to a process
   std::vector<Seat> seats_;
 };
 

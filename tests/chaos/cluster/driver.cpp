@@ -1,6 +1,6 @@
-// Chaos on real clusters: servers, client processes, and one who breaks both; then the verdict.
+// Runs chaos on real clusters: servers, client processes, and faults on both; then judges the run.
 //   baton_chaos --store zk|etcd|both --seconds 120 --seed 7
-//   baton_chaos --store zk --control no-token-check=register   must be caught
+//   baton_chaos --store zk --control no-token-check=register   the checker must object
 #include "chaos/cluster/arguments.h"
 #include "chaos/cluster/controls.h"
 #include "chaos/cluster/history.h"
@@ -31,17 +31,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSkipped = 77;
-// A run this long gives every checker something to judge, whatever the seed.
+// In a run of this length every checker has something to judge, with any seed.
 constexpr std::chrono::seconds kLongEnough{60};
 
-// One run and what is to be said of it.
+// One run and its results.
 struct Outcome {
   std::string store;
   RunResult result;
   std::vector<Record> records;
   Verdict verdict;
   std::vector<std::string> failures;
-  std::string tails;  // of the servers' logs, if something is wrong with them
+  std::string tails;  // of the servers' logs, if there are problems
 };
 
 void judge_run(Outcome& outcome, const Arguments& arguments, const std::string& directory,
@@ -49,7 +49,7 @@ void judge_run(Outcome& outcome, const Arguments& arguments, const std::string& 
   JudgeOptions options;
   options.store = store;
   options.progress_bound = arguments.plan.calm;
-  // Who waits is woken by one who was woken.
+  // A call may wait for two threads in turn, and each of them may be woken late.
   options.call_slack += 2 * outcome.result.latest;
   outcome.records = read_histories(directory, &options.damage);
   outcome.verdict = judge(outcome.records, options);
@@ -69,7 +69,8 @@ Outcome run_once(Cluster& cluster, const Arguments& arguments, const RunPlan& pl
   return outcome;
 }
 
-// Of what the control "litter" leaves: an entry, what it goes with, and a watch.
+// The kinds of leftovers of the control "litter" that were not found: an entry, its session, a
+// watch.
 std::vector<std::string> missed_litter(const std::string& control,
                                        const std::vector<Record>& records) {
   if (!missing_in(control).tidiness) return {};
@@ -101,11 +102,11 @@ std::vector<Outcome> run_on(const std::string& store, const Arguments& arguments
     if (outcome.result.faults < arguments.least_faults) {
       outcome.failures.push_back("fewer faults than there should have been");
     }
-    // Not one store alone.
+    // One store must not reach the number alone.
     if (outcome.verdict.grants < arguments.least_grants / arguments.stores.size() / 2) {
       outcome.failures.push_back("fewer grants than there should have been");
     }
-    // Chosen faults need not lose a lock: `revival` may have nothing to judge.
+    // A run with selected faults may lose no lock, and then `revival` has nothing to judge.
     const bool all_kinds = plan.time >= kLongEnough && plan.only.empty();
     for (std::size_t i = 0; all_kinds && i < kCheckers; ++i) {
       const auto checker = static_cast<Checker>(i);
@@ -150,7 +151,7 @@ void print(const Outcome& outcome) {
   }
 }
 
-// Both stores at once.
+// Runs all stores at the same time.
 std::vector<Outcome> run_all(const Arguments& arguments) {
   std::vector<Outcome> all;
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// Three clients that keep a lock each, in a program that uses gRPC for something else.
+// Three clients that hold one lock each, in a program that also uses gRPC itself.
 // Usage: baton_etcd_clock_keeper URL SESSION_MS
 #include <baton/baton.h>
 
@@ -19,8 +19,8 @@ int main(int, char** argv) {
   using namespace std::chrono_literals;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::alarm(120);
-  // It waits for what never comes, before anybody else does: it is the one who waits for the
-  // network.
+  // This thread waits for an event that never comes. It starts before all other threads that use
+  // gRPC, so it is the thread that waits for the network.
   grpc::CompletionQueue quiet;
   std::thread([&quiet] {
     void* tag = nullptr;
@@ -41,5 +41,5 @@ int main(int, char** argv) {
   std::printf("kept %d\n", static_cast<int>(std::count_if(locks.begin(), locks.end(),
                                                           [](auto& l) { return l.valid(); })));
   std::fflush(stdout);
-  ::_exit(0);  // the other one waits for ever
+  ::_exit(0);  // the detached thread never ends
 }

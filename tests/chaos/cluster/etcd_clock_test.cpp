@@ -1,4 +1,5 @@
-// A wall clock that is set back while the server is away: gRPC's own timers wait on that clock.
+// Checks that clients keep working when the wall clock is set back: gRPC's own timers use that
+// clock.
 #include "support/child.h"
 #include "support/etcd_server.h"
 #include "support/eventually.h"
@@ -24,7 +25,7 @@ void set_clock(const std::string& file, std::int64_t ahead) {
   clock.write(reinterpret_cast<const char*>(&ahead), sizeof ahead);
 }
 
-// Three clients that hold a lock each, in a program that uses gRPC for other things, too.
+// Three clients that hold one lock each, in a program that also uses gRPC itself.
 class Keeper {
  public:
   Keeper(const test::EtcdCluster& server, const std::string& clock, const std::string& session_ms)
@@ -46,7 +47,7 @@ void pass(std::chrono::milliseconds time) {
       "nobody", [] { return false; }, time));
 }
 
-// The other one's thread waits for the network, those of baton by the wall clock.
+// The program's own thread waits for the network. The threads of baton wait for the wall clock.
 TEST(EtcdClock, LocksAreKeptBesideOtherUsersOfGrpcWhenTheWallClockIsSetBack) {
   if (!test::etcd_installed()) GTEST_SKIP() << "no etcd on this machine";
   test::EtcdCluster server;
@@ -55,8 +56,8 @@ TEST(EtcdClock, LocksAreKeptBesideOtherUsersOfGrpcWhenTheWallClockIsSetBack) {
   std::ofstream(clock, std::ios::binary).write("\0\0\0\0\0\0\0\0", 8);
   Keeper keeper(server, clock, "6000");
   ASSERT_TRUE(keeper.holds());
-  // All go to sleep with the clock ahead; then somebody puts it right. Leases want renewal every 2
-  // s.
+  // All threads begin to wait while the clock is ahead. Then the clock is set right. Leases need a
+  // renewal every 2 s.
   set_clock(clock, 3600);
   pass(2s);
   set_clock(clock, 0);
@@ -64,7 +65,8 @@ TEST(EtcdClock, LocksAreKeptBesideOtherUsersOfGrpcWhenTheWallClockIsSetBack) {
   EXPECT_EQ(keeper.end(), "kept 3");
 }
 
-// Who only holds asks for nothing: its heartbeat alone finds out that connecting does not go on.
+// A client that only holds a lock sends no other requests. Only its heartbeat can notice that gRPC
+// does not reconnect.
 TEST(EtcdClock, LocksAreKeptOverARestartWhenTheWallClockIsSetBack) {
   if (!test::etcd_installed()) GTEST_SKIP() << "no etcd on this machine";
   test::EtcdCluster server;
@@ -74,7 +76,7 @@ TEST(EtcdClock, LocksAreKeptOverARestartWhenTheWallClockIsSetBack) {
   Keeper keeper(server, clock, "20000");
   ASSERT_TRUE(keeper.holds());
   set_clock(clock, 3600);
-  pass(7s);  // a heartbeat at least
+  pass(7s);  // at least one heartbeat
   server.kill(0);
   pass(1s);
   set_clock(clock, 0);
@@ -107,7 +109,7 @@ TEST(EtcdClock, AWallClockThatIsSetBackStopsNobody) {
   ASSERT_TRUE(goes_on());
   for (int round = 0; round < 2; ++round) {
     server.kill(0);
-    // It asks in vain for a while, with its clock ahead; then somebody puts the clock right.
+    // The client retries for a while with the clock ahead. Then the clock is set right.
     set_clock(clock, 3600);
     pass(2s);
     set_clock(clock, 0);

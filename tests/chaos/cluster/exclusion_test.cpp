@@ -1,4 +1,5 @@
-// Of overlap, of the evicted and of revival: each must object where it should, and only there.
+// Tests the overlap and revival checkers and the rules for evicted holds: each must object to a
+// wrong history, and to no other.
 #include "chaos/cluster/story.h"
 
 #include <baton/error.h>
@@ -35,7 +36,7 @@ TEST(OverlapChecker, SeesAnOverlapWithOneLongBefore) {
 }
 
 TEST(OverlapChecker, AsksNothingOfTheTimeAfterTheLastProof) {
-  // The first is killed: nothing proves that it was valid after 20.
+  // The process is killed, so nothing proves that its hold was valid after 20.
   Story story;
   story.takes(kFirst, 0, 10).client(kFirst, 20, Kind::valid, 30);
   story.driver(25, Kind::killed, {}, 1);
@@ -65,7 +66,7 @@ TEST(OverlapChecker, DoesNotExcuseOthersForAnEviction) {
 }
 
 TEST(OverlapChecker, EndsTheExcuseASecondAfterTheEntryIsGoneIfThereIsContact) {
-  // Deadlines that go on moving: it had contact.
+  // The deadlines keep moving, so there was contact with the store.
   Story late = an_eviction();
   for (std::int64_t at = 200; at <= 4300; at += 100) late.still_valid(kFirst, at);
   expect_only(late.verdict(), Checker::overlap);

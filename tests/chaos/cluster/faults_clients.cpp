@@ -83,7 +83,7 @@ void silent_link(Scene& s, const Draw& d) { silence(s, d, "silent link", true, t
 void requests_vanish(Scene& s, const Draw& d) { silence(s, d, "requests vanish", true, false); }
 void answers_vanish(Scene& s, const Draw& d) { silence(s, d, "answers vanish", false, true); }
 
-// In the end everything arrives, long after it was sent.
+// All bytes arrive in the end, long after they were sent.
 void stalled_link(Scene& scene, const Draw& draw) {
   auto& seat = seat_of(scene, draw, role(draw));
   const auto direction = draw.other ? Direction::kToServer : Direction::kToClient;
@@ -96,7 +96,7 @@ void stalled_link(Scene& scene, const Draw& draw) {
 
 void late_answers(Scene& scene, const Draw& draw) {
   auto& seat = seat_of(scene, draw, role(draw));
-  const auto delay = kSession * (5 + draw.percent) / 50;  // up to twice the timeout
+  const auto delay = kSession * (5 + draw.percent) / 50;  // up to about twice the session timeout
   const Fault fault(
       scene, "late answers",
       name(seat) + " by " + std::to_string(delay.count()) + " ms" + span(2 * kSession));
@@ -105,7 +105,7 @@ void late_answers(Scene& scene, const Draw& draw) {
   seat.proxy->heal();
 }
 
-// Some bytes every few milliseconds: messages arrive in pieces, and late.
+// Forwards a few bytes every 10 ms: messages arrive late and in pieces.
 void dripping_link(Scene& scene, const Draw& draw) {
   constexpr auto kEvery = 10ms;
   auto& seat = seat_of(scene, draw, role(draw));
@@ -125,7 +125,7 @@ void dripping_link(Scene& scene, const Draw& draw) {
   };
   const auto before = kept_back();
   for (const auto direction : directions) seat.proxy->drip(direction, bytes, kEvery);
-  // The quorum may be away meanwhile: then there are no bytes.
+  // Without a quorum there may be no bytes for a while.
   require(
       "bytes that are kept back", [&] { return kept_back() > before; }, 40s);
   pass(draw.time());
@@ -142,7 +142,7 @@ void reset_link(Scene& scene, const Draw& draw) {
   }
 }
 
-// One message: the request, or its answer after the server has done what it was asked for.
+// Loses one message: a request, or an answer to a request that the server has executed.
 void lost_message(Scene& scene, const Draw& draw) {
   auto& seat = seat_of(scene, draw, role(draw));
   const auto direction = draw.other ? Direction::kToServer : Direction::kToClient;
@@ -153,7 +153,7 @@ void lost_message(Scene& scene, const Draw& draw) {
   } else {
     seat.proxy->cut_at_grpc(direction, n, false);
   }
-  // The quorum may be away meanwhile, and nobody has anything to say.
+  // Without a quorum there may be no messages for a while.
   const bool happened = seat.proxy->wait_cut(direction, 40s);
   seat.proxy->heal();
   if (!happened) throw std::runtime_error("no message to be lost in forty seconds");
@@ -202,7 +202,7 @@ void wall_clock(Scene& scene, const Draw& draw) {
 void pause_holder_long(Scene& s, const Draw& d) {
   Draw draw = d;
   draw.long_one = true;
-  // In the middle of a hold: those of controls are much longer than what passes here.
+  // The pause must begin during a hold. Holds of these controls are much longer than the time here.
   require("somebody holds the lock", [&] {
     const auto line = s.observer.latest();
     return std::any_of(line.begin(), line.end(), [&](const auto& e) { return e.lock == d.lock; });

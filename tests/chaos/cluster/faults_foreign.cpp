@@ -1,5 +1,5 @@
-// What others put into the directories of locks: entries of libraries that share the queue, and
-// what is no entry at all.
+// Creates nodes and keys as other programs do in the directories of locks: entries of other
+// libraries, and nodes that are not entries.
 #include "chaos/cluster/contender.h"
 #include "chaos/cluster/nemesis.h"
 #include "chaos/cluster/register.h"
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Longer than the servers are away at a time, with all that comes after.
+// Longer than servers are away, with the recovery after it.
 constexpr auto kGoesOn = 60s;
 
 std::string span(std::chrono::milliseconds time) {
@@ -42,8 +42,8 @@ void leave(Scene& scene, const Draw& draw, Guest& guest) {
   });
 }
 
-// It gets the lock in its turn and holds it with one of ours behind it. That no client is valid
-// meanwhile is for the checker of the order: the observer sees it in line like all others.
+// The foreign entry waits for its turn, and then holds the lock while a client waits behind it. The
+// observer sees it like any other entry, so checker fifo objects if a client is valid meanwhile.
 void foreign_entry(Scene& scene, const Draw& draw) {
   const auto peers = scene.cluster.peers();
   const auto& peer = peers[draw.pick % peers.size()];
@@ -73,7 +73,7 @@ void foreign_entry(Scene& scene, const Draw& draw) {
       [&] { return writes(scene, draw.lock) > before; }, kGoesOn);
 }
 
-// No client waits for it.
+// Clients must not wait for a node that is not an entry.
 void no_entry(Scene& scene, const Draw& draw) {
   const Fault fault(scene, "no entry", "in " + lock_name(draw.lock) + span(draw.time()));
   std::unique_ptr<Guest> guest;

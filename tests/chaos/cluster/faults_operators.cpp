@@ -1,5 +1,5 @@
-// What operators do by hand: to entries, to directories, to sessions. What is taken out is named in
-// the history before it is done.
+// Actions of operators on entries, directories and sessions. The history names each entry before it
+// is removed.
 #include "chaos/cluster/contender.h"
 #include "chaos/cluster/nemesis.h"
 #include "support/boot_clock.h"
@@ -23,7 +23,7 @@ void name_evicted(Scene& scene, std::uint32_t lock, std::uint64_t token) {
   scene.history.write(record);
 }
 
-// With the command's own means: a client that asks for it.
+// Evicts as the `baton` command does, through a client.
 void evict(Scene& scene, const Draw& draw) {
   ClientOptions options;
   options.connect_timeout = 20s;
@@ -33,7 +33,7 @@ void evict(Scene& scene, const Draw& draw) {
                     lock_name(draw.lock) + " first");
   auto client = Client::connect(scene.cluster.url(scene.cluster.ports()), options);
   bool done = false;
-  for (std::uint32_t i = 0; i < 400 && !done; ++i) {  // some are gone when we come
+  for (std::uint32_t i = 0; i < 400 && !done; ++i) {  // an entry may be gone before the call
     const auto lock = (draw.lock + i) % static_cast<std::uint32_t>(scene.locks);
     const auto line = client.inspect(lock_name(lock)).entries;
     if (line.size() < (waiter ? 2U : 1U)) {
@@ -59,7 +59,7 @@ void delete_entry(Scene& scene, const Draw& draw) {
   });
 }
 
-// All that is in it, and itself; others join meanwhile.
+// Removes all entries of the directory and the directory itself, while clients join.
 void delete_directory(Scene& scene, const Draw& draw) {
   const Fault fault(scene, "delete directory", lock_name(draw.lock));
   patiently([&] {
@@ -71,7 +71,7 @@ void delete_directory(Scene& scene, const Draw& draw) {
   });
 }
 
-// The client is stopped for a moment: what it has is then known, and can be named.
+// The client is stopped meanwhile, so that its entries are known and can be recorded.
 void end_session(Scene& scene, const Draw& draw) {
   const auto all = scene.observer.latest();
   std::vector<InLine> fit;
@@ -85,7 +85,7 @@ void end_session(Scene& scene, const Draw& draw) {
   scene.crew.pause(seat);
   try {
     std::vector<std::uint64_t> before;
-    patiently([&] {  // what was under way has arrived when nothing changes any more
+    patiently([&] {  // when two readings agree, all requests of the client have arrived
       std::vector<std::uint64_t> now;
       for (const auto& entry : scene.cluster.in_line(scene.locks)) {
         if (entry.session != one.session) continue;

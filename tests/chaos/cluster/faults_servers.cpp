@@ -12,7 +12,7 @@ std::string span(std::chrono::milliseconds time) {
   return " for " + std::to_string(time.count()) + " ms";
 }
 
-// One that does not lead: the n-th after the leader.
+// A server that does not lead: the n-th after the leader.
 int follower(Scene& scene, const Draw& draw) {
   const int size = scene.cluster.size();
   return (scene.cluster.leader() + 1 +
@@ -33,9 +33,9 @@ void kill(Scene& scene, const Draw& draw, int server, const char* kind) {
 void kill_leader(Scene& s, const Draw& d) { kill(s, d, s.cluster.leader(), "kill leader"); }
 void kill_follower(Scene& s, const Draw& d) { kill(s, d, follower(s, d), "kill follower"); }
 
-// Some leaders end leases after they were deposed: etcd#15247 (docs/stores/etcd.md). The proof is
-// the server's own counter, read before it was stopped and after it has followed the new leader for
-// longer than it takes to look for leases whose time is up.
+// Some etcd leaders end leases after they are deposed: etcd#15247 (docs/stores/etcd.md). The proof
+// is the server's own counter. It is read before the server is stopped, and again after the server
+// has followed the new leader for longer than one scan for expired leases takes.
 constexpr auto kLeaseScan = 500ms;
 
 void pause(Scene& scene, const Draw& draw, int server, bool leads, const char* kind) {
@@ -80,11 +80,11 @@ void kill_all(Scene& scene, const Draw& draw) {
   scene.cluster.wait_synced();
 }
 
-// Only one is left, and it cannot do anything.
+// Only one server is left, and it cannot serve.
 void lose_quorum(Scene& scene, const Draw& draw) {
   const int size = scene.cluster.size();
   const int left = draw.other ? scene.cluster.leader() : follower(scene, draw);
-  // Now and then longer than any session lasts.
+  // Sometimes longer than any session lasts.
   const auto time = kSession * (50 + draw.percent) / 100 * (draw.long_one ? 4 : 1);
   const Fault fault(scene, "quorum lost", std::to_string(left) + " is left" + span(time));
   for (int i = 0; i < size; ++i) {
@@ -98,15 +98,16 @@ void lose_quorum(Scene& scene, const Draw& draw) {
   scene.cluster.wait_synced();
 }
 
-// Its disk is empty: it gets everything from the others. A server that has forgotten what it has
-// said yes to may vote for less than was committed; so the others are in step before it has a vote.
+// Deletes the data of one server, which then copies everything from the others. A server that has
+// forgotten what it acknowledged may vote for less than was committed, so the others must be in
+// step before it votes.
 void wipe(Scene& scene, const Draw& draw) {
   const int server = draw.other ? scene.cluster.leader() : follower(scene, draw);
   const Fault fault(scene, draw.other ? "wipe leader" : "wipe follower", std::to_string(server));
   scene.cluster.rebuild(server);
 }
 
-// ---- the network between them
+// ---- the network between servers
 
 void isolate(Scene& scene, const Draw& draw, int server, bool leads, const char* kind) {
   const Fault fault(scene, kind, std::to_string(server) + span(draw.time()));
@@ -127,7 +128,7 @@ void isolate_follower(Scene& s, const Draw& d) {
 void cut_from_leader(Scene& scene, const Draw& draw) {
   const int one = follower(scene, draw);
   const int leader = scene.cluster.leader();
-  if (one == leader) return;  // another was elected meanwhile
+  if (one == leader) return;  // the leader has changed meanwhile
   const Fault fault(scene, "cut from leader", std::to_string(one) + span(draw.time()));
   scene.cluster.link(leader, one).cut();
   pass(draw.time());

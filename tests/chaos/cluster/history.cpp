@@ -67,7 +67,7 @@ void read_file(const std::filesystem::path& path, std::vector<Record>& records,
   std::uint32_t client = 0;
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
-    const bool cut_off = in.eof();  // getline met the end of the file before the end of the line
+    const bool cut_off = in.eof();  // the file ended before the line did
     if (!cut_off) line += '\n';
     if (auto record = from_line(line)) {
       client = record->client;
@@ -137,9 +137,9 @@ HistoryWriter::HistoryWriter(const std::string& path, std::uint32_t client)
 
 HistoryWriter::~HistoryWriter() { ::close(fd_); }
 
-// One write() for a line: the kernel keeps lines of several threads apart (O_APPEND), and there is
-// no buffer that would die with the process. A short write only happens when the disk is full or
-// the process is being killed; to go on with the rest could tear another thread's line.
+// One write() for a line: with O_APPEND the kernel keeps the lines of several threads apart, and no
+// buffer is lost with the process. A short write happens only when the disk is full or the process
+// is being killed. Writing the rest later could split the line of another thread.
 void HistoryWriter::write(Record record) const {
   record.client = client_;
   const std::string line = to_line(record);
@@ -158,7 +158,7 @@ std::vector<Record> read_histories(const std::string& directory, std::vector<Dam
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     if (entry.path().extension() == ".history") files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());  // the order of a directory is nobody's
+  std::sort(files.begin(), files.end());  // a directory has no defined order
   std::vector<Record> records;
   for (const auto& file : files) read_file(file, records, damage);
   std::stable_sort(records.begin(), records.end(),

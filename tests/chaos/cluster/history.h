@@ -1,6 +1,6 @@
-// What happened in a run of chaos on a cluster, as those who took part wrote it down. Each process
-// appends to a file of its own, one line a record, one write() a line: what a killed process wrote
-// before stays. All times are on CLOCK_BOOTTIME, which the processes of one machine share.
+// The records of a chaos run on a cluster. Each process appends to its own file, one line a record,
+// one write() a line, so that the records of a killed process survive. All times are on
+// CLOCK_BOOTTIME, which all processes of one machine share.
 #pragma once
 
 #include <chrono>
@@ -14,63 +14,67 @@
 namespace baton::chaos {
 
 enum class Kind {
-  // Written by clients. op numbers the acquires of one client process, from 1.
+  // Written by clients. `op` numbers the acquires of one client process, from 1.
   start,     // the process has connected
   asked,     // just before acquire
-  granted,   // acquire has returned a lock: token. No claim yet that it is valid.
-  valid,     // `at` was read before valid() said true: the lock was valid at `at`. until: at +
-             // valid_for(), the deadline as the client knows it. Written at the first moment and
-             // again while the lock is held, at least every 20 ms, and as the last thing before
-             // release
-  invalid,   // valid() said false; `at` was read after
+  granted,   // acquire has returned a lock with `token`. This does not claim that the lock is
+             // valid.
+  valid,     // `at` was read before valid() returned true: the lock was valid at `at`. until: at +
+             // valid_for(), the deadline that the client knows. Written first after the grant, then
+             // at least every 20 ms while the lock is held, and last just before release
+  invalid,   // valid() returned false; `at` was read after
   lost,      // lost_token() fired; value: the error code of the reason
-  revived,   // state() or valid() told of a held lock again after it had been lost
+  revived,   // valid() returned true for a lock that had been lost or not valid before
   release,   // just before release() or the destructor
-  released,  // confirmed by the store; only after a confirmed release()
-  unsure,    // release() threw: whether the entry is gone is open; value: error code
+  released,  // the store has confirmed a release()
+  unsure,    // release() threw: the entry may be gone or not; value: error code
   gave_up,   // acquire ended without a lock; value: error code (timeout, cancelled, ...)
-  read,      // under the lock, from the protected register: value
-  wrote,     // to the protected register: value; until is zero if it was refused
-  counted,   // the process's own use: value descriptors, token threads, until RSS in bytes
-  stop,      // the process ends by itself, its client closed
+  read,      // the holder read `value` from the protected register
+  wrote,     // the holder wrote `value` to the protected register; until is zero if the write was
+             // refused
+  counted,   // resources of the process: value descriptors, token threads, until RSS in bytes
+  stop,      // the process has closed its client and ends
 
-  // Written by the driver. client 0.
-  fault,     // a fault begins: text names it and its target, op numbers it
-  healed,    // the fault `op` is over
-  killed,    // the process `value` was killed; `at` after it was reaped
-  paused,    // the process `value` was stopped; `at` after it was
-  resumed,   // and went on; `at` before it did. With an op: what the fault `op` had stopped does
-  present,   // the entry with `token` was in the store: `at` before the reading was asked for
-  gone,      // and was not any more: `at` after the answer had come. Only for entries seen present.
-  evicted,   // an operator took the entry with `token` out, or its session; `at` before it was done
-  foreign,   // the entry with `token` is none of a client's: another library's way of queueing
-  calm,      // from here on no faults: everybody must go on
-  stray,     // the server `value` has noticed that it has not what was committed, since `until`
-  mended,    // and was given it
-  expired,   // the fault `op` stopped the leader; it went on, does not lead, and has ended `value`
-             // leases since it was stopped, as it counts them itself
+  // Written by the driver, with client 0.
+  fault,     // a fault begins; text names the fault and its target, op numbers it
+  healed,    // the fault `op` has ended
+  killed,    // the process `value` was killed; `at` was read after it was reaped
+  paused,    // the process `value` was stopped; `at` was read after it had stopped
+  resumed,   // the process `value` continues; `at` was read before. With an op: the fault `op` is
+             // being undone
+  present,   // the entry with `token` was in the store; `at` was read before the request was sent
+  gone,      // the entry was not there any more; `at` was read after the answer. Only for entries
+             // seen present
+  evicted,   // an operator removes the entry with `token` or ends its session; `at` was read before
+  foreign,   // the entry with `token` was created by another library, not by a client
+  calm,      // no faults from here on: all clients must continue
+  stray,     // the server `value` has noticed that it has lost committed data; until: the earliest
+             // possible time of the loss
+  mended,    // the server `value` has received that data again
+  expired,   // the fault `op` stopped the leader. After it continued, it does not lead any more,
+             // and its own counter shows that it has ended `value` leases since it was stopped
   leftover,  // after all clients were closed: text names what is still in the store
 };
 
 struct Record {
   std::chrono::nanoseconds at{};
-  std::uint32_t client = 0;  // a number for each process that ever ran, never used again; 0: driver
+  std::uint32_t client = 0;  // unique number of a client process; 0: the driver
   Kind kind = Kind::start;
   std::uint64_t op = 0;
   std::uint32_t lock = 0;  // from 0
   std::uint64_t token = 0;
   std::chrono::nanoseconds until{};
   std::uint64_t value = 0;
-  std::string text;  // the rest of the line; empty for most
+  std::string text;  // the rest of the line; usually empty
 };
 
 std::string_view name_of(Kind kind);
 
-// "AT CLIENT KIND OP LOCK TOKEN UNTIL VALUE TEXT\n", times in nanoseconds. No space after VALUE if
-// the text is empty; line breaks in the text become spaces.
+// Returns "AT CLIENT KIND OP LOCK TOKEN UNTIL VALUE TEXT\n", with times in nanoseconds. If the text
+// is empty, there is no space after VALUE. Line breaks in the text become spaces.
 std::string to_line(const Record& record);
-// With its "\n": a line without one was cut off. nullopt: not a record, all of it. The last line of
-// a killed process may be cut off; others may not.
+// Reads a line with its "\n". Returns nullopt if the line is not a complete record. Only the last
+// line of a killed process may be incomplete.
 std::optional<Record> from_line(std::string_view line);
 
 // Appends to a file. Thread-safe. Throws std::runtime_error if the file cannot be written.
@@ -80,24 +84,24 @@ class HistoryWriter {
   ~HistoryWriter();
   HistoryWriter(const HistoryWriter&) = delete;
   HistoryWriter& operator=(const HistoryWriter&) = delete;
-  void write(Record record) const;  // client is filled in
+  void write(Record record) const;  // sets the client
 
  private:
   int fd_;
   std::uint32_t client_;
 };
 
-// A line that is no record.
+// A line that is not a record.
 struct Damage {
-  std::string file;          // its name, without the directory
+  std::string file;          // file name without the directory
   std::size_t line = 0;      // from 1
-  std::uint32_t client = 0;  // whose records the file holds otherwise; 0: the driver's, or nobody's
-  bool cut_off = false;      // the last line, without its end
+  std::uint32_t client = 0;  // the client of the file's other records; 0: the driver, or not known
+  bool cut_off = false;      // the last line, without its "\n"
 };
 
-// All records of all "*.history" files in a directory, sorted by time; those of one file with the
-// same time stay in the order of the file. Lines that are no records are left out and told of.
-// Throws std::runtime_error if a file cannot be read.
+// Returns all records of all "*.history" files in a directory, sorted by time. Records of one file
+// with the same time stay in their order. Lines that are not records are left out and returned in
+// `damage`. Throws std::runtime_error if a file cannot be read.
 std::vector<Record> read_histories(const std::string& directory,
                                    std::vector<Damage>* damage = nullptr);
 

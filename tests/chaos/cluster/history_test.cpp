@@ -1,3 +1,4 @@
+// Tests how records are written to a history and read back, and how broken lines are reported.
 #include "chaos/cluster/history.h"
 
 #include "support/temp_dir.h"

@@ -85,7 +85,7 @@ void add_to(Entry& entry, const Record& record) {
       latest(entry.present, record.at);
       if (!entry.first_gone) latest(entry.before_gone, record.at);
       if (entry.first_gone && !entry.back) entry.back = record.at;
-      entry.gone.reset();  // an entry does not come back: the reading that missed it was stale
+      entry.gone.reset();  // an entry does not come back, so the reading without it was stale
       break;
     case Kind::gone:
       if (!entry.gone) entry.gone = record.at;
@@ -172,7 +172,7 @@ Index::Index(const std::vector<Record>& records, bool servers_may_forget) {
 }
 
 void Index::find_holes() {
-  constexpr std::size_t kSeveral = 2;  // one may be a removal that was lost, and an old reading
+  constexpr std::size_t kSeveral = 2;  // a single entry may be a lost removal and a stale reading
   std::set<std::pair<std::uint32_t, std::uint64_t>> let_go;
   for (const Hold& hold : holds) {
     const auto found = entries.find({hold.lock, hold.token});
@@ -190,7 +190,7 @@ void Index::find_holes() {
     Hole hole{at, at, back.size()};
     for (Entry* entry : back) {
       hole.from = std::min(hole.from, *entry->first_gone);
-      // What is there again proves nothing about the time before.
+      // That the entry is there again proves nothing about the time before.
       entry->present = entry->before_gone;
       entry->gone = entry->first_gone;
     }

@@ -1,4 +1,5 @@
-// The records of a run, put together: who held what, what the store showed, who lived when.
+// The records of a run in one index: holds, entries as the observer saw them, and the lives of
+// processes.
 #pragma once
 
 #include "chaos/cluster/history.h"
@@ -21,42 +22,44 @@ namespace baton::chaos {
 using Time = std::chrono::nanoseconds;
 using Moment = std::optional<Time>;
 
-// One acquire and what became of it. A record of tests/history has one beginning and one end; here
-// each checker chooses, from the moments that are proven, those that it may rely on.
+// One acquire and its result. A record of tests/history has exactly one beginning and one end. Here
+// each checker chooses from all proven moments those that it can rely on.
 struct Hold {
   std::uint32_t client = 0;
   std::uint32_t lock = 0;
   std::uint64_t op = 0;
   std::uint64_t token = 0;
   Moment asked, answer_due, granted, gave_up, first_valid, last_valid, invalid, lost;
-  Moment release, release_due, released;  // released: the call has returned, or thrown
-  bool confirmed = false;                 // returned: the store had the entry until then
-  Time until{};                           // the latest deadline it ever named
-  Moment revived;                         // told of a held lock after it was lost
-  std::uint64_t code = 0;                 // why it was lost, or given up
+  Moment release, release_due, released;  // released: the call has returned or thrown
+  bool confirmed = false;                 // release() returned: the store had the entry until then
+  Time until{};                           // the latest deadline of any `valid` record
+  Moment revived;                         // valid() returned true after the lock was lost
+  std::uint64_t code = 0;                 // error code of the loss, or of the failed acquire
 };
 
 // What the observer saw of one entry.
 struct Entry {
-  Moment seen;     // certainly in line from here on
-  Moment present;  // was there, not before this moment
-  Moment gone;     // was not there any more
-  Moment evicted;  // somebody began to remove it
+  Moment seen;     // in the queue from here on, for certain
+  Moment present;  // still there at this moment, for certain
+  Moment gone;     // no longer there
+  Moment evicted;  // an operator began to remove it
   bool foreign = false;
 
-  // A reading without it, the last one before that, and the next one that shows it again.
+  // The first reading without the entry, the last reading before that with it, and the next one
+  // that shows it again.
   Moment first_gone, before_gone, back;
 };
 
-// Entries whose owners had let go of them, and that had been seen gone, are there again, several in
-// one reading, or one while a server is known to be astray: a server has lost what was committed.
-// It may have been wrong from the first of them being seen gone until that reading.
+// Proof from the readings that a server has lost committed data. Entries that their owners had
+// released or lost, and that had been seen gone, are there again: several in one reading, or one
+// while a server is known to have lost data. The server may have been wrong from the first moment
+// at which one of these entries was seen gone until that reading.
 struct Hole {
   Time from{}, to{};
   std::size_t entries = 0;
 };
 
-// A server that had not what was committed, by its own word.
+// A server that reported itself that it has lost committed data.
 struct Astray {
   std::uint64_t server = 0;
   Time from{}, known{}, to{};
@@ -65,16 +68,17 @@ struct Astray {
 struct Life {
   Moment start, stop, killed;
   std::vector<std::pair<Time, Time>> pauses;
-  // Of [from, to], how much the process was stopped.
+  // How long the process was stopped within [from, to].
   Time paused_between(Time from, Time to) const;
 };
 
 struct Index {
-  // servers_may_forget: a store whose servers have a bug that makes holes.
+  // servers_may_forget: the servers of this store have a bug that makes holes.
   explicit Index(const std::vector<Record>& records, bool servers_may_forget = false);
 
-  std::vector<Hold> holds;  // in the order in which they were asked for
-  // Those proven valid at least once, by lock: numbers in `holds`, by the first proof.
+  std::vector<Hold> holds;  // in the order of the records
+  // Holds that are proven valid at least once, by lock. The values are indexes into `holds`, sorted
+  // by the first proof.
   std::map<std::uint32_t, std::vector<std::size_t>> grants;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Entry> entries;  // by lock and token
   std::map<std::uint32_t, Life> lives;
@@ -84,31 +88,31 @@ struct Index {
   Moment calm;
 
   const Entry* entry(const Hold& hold) const;
-  const Astray* astray_at(Time at) const;  // nullptr: no server was, as far as is known
+  const Astray* astray_at(Time at) const;  // nullptr: no server is known to have lost data then
   Moment evicted(const Hold& hold) const;
-  // For the checkers of tests/history: each record's number is that in `holds`. It lasts from the
-  // first proof to just after the last, but no longer than until an eviction began.
+  // For the checkers of tests/history; each number is an index into `holds`. A hold lasts from its
+  // first proof to just after its last, but ends when an eviction begins.
   history::Holds proven(const std::vector<std::size_t>& numbers) const;
   const Life& life(std::uint32_t client) const;
-  std::string when(Time at) const;  // "at 12.345 s" since the beginning
+  std::string when(Time at) const;  // "at 12.345 s" since the first record
   std::string who(const Hold& hold) const;
 
  private:
   void find_holes();
 };
 
-// Collects what the checkers object to.
+// Collects the objections of the checkers.
 class Bench {
  public:
   Bench(const std::vector<Record>& records, const Index& index, const JudgeOptions& options,
         Verdict& verdict);
   void judged(Checker checker, std::size_t count = 1);
-  // bereft: who could be excused, if a bug of the store has taken its entry away. An entry that the
-  // store still had when its owner released it was not taken.
+  // bereft: the hold to excuse if a bug of the store has removed its entry. If the store confirmed
+  // the release of the hold, it still had the entry, and nothing is excused.
   void object(Checker checker, Time at, const std::string& words, const Hold* bereft = nullptr);
 
   void excuse(Checker checker, std::string_view issue, const std::string& words);
-  // A server showed wrong data at this moment, and that is allowed to it.
+  // True if a server may have shown wrong data at this moment, by an allowance.
   bool may_forget(Time at) const;
 
   const std::vector<Record>& records;
@@ -120,7 +124,7 @@ class Bench {
   struct Window {
     const Allowance* allowance;
     Time from, to;
-    std::uint64_t clients;  // so many may be excused, by all checkers together
+    std::uint64_t clients;  // how many clients may be excused, by all checkers together
     std::shared_ptr<std::set<std::uint32_t>> excused = std::make_shared<std::set<std::uint32_t>>();
   };
   std::vector<Window> windows_;
@@ -128,20 +132,20 @@ class Bench {
 
 void check_form(Bench& bench);
 void check_overlap(Bench& bench);
-void check_evictions(Bench& bench);  // objects as overlap
+void check_evictions(Bench& bench);  // reports as overlap
 void check_revival(Bench& bench);
 void check_tokens(Bench& bench);
 void check_fifo(Bench& bench);
 void check_progress(Bench& bench);
 void check_leaks(Bench& bench);
-void check_early_loss(Bench& bench);  // and collects margins
+void check_early_loss(Bench& bench);  // also collects the margins
 void check_register(Bench& bench);
 void collect_handovers(Bench& bench);
 
 std::string in_ms(Time duration);    // "12.3 ms"
-Moment earlier(Moment a, Moment b);  // of those that are known
+Moment earlier(Moment a, Moment b);  // the earlier of the known ones
 
-// Of all items with a greater key, the earliest.
+// Finds the earliest of all items with a greater key.
 class EarliestAbove {
  public:
   struct Item {
@@ -150,11 +154,11 @@ class EarliestAbove {
     const Hold* hold;
   };
   explicit EarliestAbove(std::vector<Item> items);
-  const Item* find(std::uint64_t key) const;  // nullptr: there is none
+  const Item* find(std::uint64_t key) const;  // nullptr: no such item
 
  private:
-  std::vector<Item> items_;            // by key
-  std::vector<std::size_t> earliest_;  // of items_[i] and all behind
+  std::vector<Item> items_;            // sorted by key
+  std::vector<std::size_t> earliest_;  // index of the earliest of items_[i] and all behind it
 };
 
 }  // namespace baton::chaos

@@ -1,4 +1,4 @@
-// Of early-loss, of allowances, and of what is measured on the way.
+// Tests the early-loss checker, the allowances, and the measured margins and hand-overs.
 #include "chaos/cluster/story.h"
 
 #include <baton/error.h>
@@ -13,7 +13,7 @@ const Part kSecond{2, 1, 200, 0};
 
 constexpr std::uint64_t code(Errc errc) { return static_cast<std::uint64_t>(errc); }
 
-// Valid at 100 at last, and then with a deadline of 500.
+// The last `valid` record is at 100, with deadline 500.
 Story a_believer() {
   Story story;
   story.client(kFirst, 0, Kind::asked).client(kFirst, 10, Kind::granted);
@@ -80,8 +80,8 @@ TEST(EarlyLossChecker, ForgetsAReadingThatMissedAnEntryWhichWasSeenLater) {
   expect_fine(story.client(kFirst, 110, Kind::release).gone(120, kFirst).verdict());
 }
 
-// A leader is stopped and goes on; a lease ends too early. expired: how many leases that leader has
-// ended by its own count. -1: it has not counted one.
+// A leader is stopped and continues, and a lease ends too early. expired: how many leases that
+// leader has ended by its own count. -1: there is no such record.
 Story a_revoked_lease(int expired = 1) {
   Story story = a_believer().driver(0, Kind::fault, {0, 7, 0, 0}, 0, "pause leader 1");
   story.driver(120, Kind::resumed, {0, 7, 0, 0});
@@ -103,7 +103,8 @@ TEST(Allowances, ExcuseOneCheckerInTheWindowOfTheFaultAndTellOfIt) {
   }
 }
 
-// A leader that was stopped is no proof. That it ended leases while another led is one.
+// That a leader was stopped proves nothing. That it ended leases while another server led is a
+// proof.
 TEST(Allowances, ExcuseNothingWithoutProofFromTheServer) {
   JudgeOptions options;
   options.store = "etcd 3.4.23";
@@ -111,7 +112,7 @@ TEST(Allowances, ExcuseNothingWithoutProofFromTheServer) {
               Checker::early_loss);
 }
 
-// Of three clients that lost an entry early, two may be excused if two leases were ended.
+// Three clients lost an entry early. As many are excused as leases were ended.
 TEST(Allowances, ExcuseAsManyClientsAsLeasesWereEnded) {
   JudgeOptions options;
   options.store = "etcd 3.5.30";
@@ -133,7 +134,7 @@ TEST(Allowances, ExcuseAsManyClientsAsLeasesWereEnded) {
   }
 }
 
-// The register refused it because of somebody newer: the same two that were valid at once.
+// The register refused the write because of a newer holder: both were valid at the same time.
 TEST(Allowances, ExcuseAWriteThatTheRegisterRefused) {
   JudgeOptions options;
   Story story = a_revoked_lease().driver(150, Kind::healed, {0, 7, 0, 0});
@@ -157,7 +158,7 @@ TEST(Allowances, ExcuseNothingInOtherStoresOrTimes) {
   }
   JudgeOptions options;
   options.store = "etcd 3.4.23";
-  Story late;  // another fault, and the right one long ago
+  Story late;  // another kind of fault, and a matching fault long before
   late.driver(-9000, Kind::fault, {0, 6, 0, 0}, 0, "pause leader 1");
   late.driver(-8500, Kind::resumed, {0, 6, 0, 0});
   late.driver(-8100, Kind::expired, {0, 6, 0, 0}, 1);
@@ -169,7 +170,7 @@ TEST(Allowances, ExcuseNothingInOtherStoresOrTimes) {
               Checker::early_loss);
 }
 
-// While the old leader is stopped it takes nothing from anybody.
+// While the old leader is stopped, it cannot revoke leases.
 TEST(Allowances, ExcuseNothingBeforeTheLeaderIsBack) {
   JudgeOptions options;
   options.store = "etcd 3.4.23";
@@ -180,7 +181,7 @@ TEST(Allowances, ExcuseNothingBeforeTheLeaderIsBack) {
   expect_only(story.verdict(options), Checker::early_loss);
 }
 
-// The store had its entry when it was released: nobody had taken it before.
+// The store still had the entry when it was released, so it had not taken the entry away.
 TEST(Allowances, ExcuseNobodyWhoHadItsEntryUntilItsRelease) {
   JudgeOptions options;
   options.store = "etcd 3.4.23";
@@ -198,7 +199,7 @@ TEST(Allowances, ExcuseNobodyWhoHadItsEntryUntilItsRelease) {
   }
 }
 
-// Who passes an entry that is still there was not helped by one that was taken away.
+// If a hold passes an entry that still exists, no revoked lease explains it.
 TEST(Allowances, ExcuseNobodyWhoPassesAnEntryThatIsThere) {
   JudgeOptions options;
   options.store = "etcd 3.4.23";
@@ -211,7 +212,8 @@ TEST(Allowances, ExcuseNobodyWhoPassesAnEntryThatIsThere) {
   expect_only(story.verdict(options), Checker::fifo);
 }
 
-// What a store cannot take from us: loss is final, the token protects, calls return.
+// Allowances cover only four checkers. No bug of a store excuses a lock that is valid after its
+// loss, a write with an old token, or a call that does not return.
 TEST(Allowances, NameAnIssueAndNeverTouchTheRegister) {
   for (const Allowance& allowance : known_bugs()) {
     EXPECT_NE(allowance.issue.find_first_of("#-"), std::string_view::npos);
@@ -221,7 +223,8 @@ TEST(Allowances, NameAnIssueAndNeverTouchTheRegister) {
   }
 }
 
-// Three were released and seen gone; a second later a server shows two of them, or one, again.
+// Three holds are released and seen gone. Later a server shows some of their entries again
+// (`ghosts`).
 Story a_server_that_forgets(int ghosts) {
   const std::vector<Part> all{{1, 1, 100, 0}, {2, 1, 200, 0}, {3, 1, 300, 0}};
   Story story;
@@ -244,13 +247,14 @@ TEST(Holes, AreProvenByEntriesThatComeBackTogether) {
   const auto verdict = a_server_that_forgets(2).verdict(options);
   expect_fine(verdict);
   EXPECT_EQ(verdict.of(Checker::fifo).excused, 1U);
-  // One alone proves nothing: the others may have passed it. Nor do two where no such bug is known.
+  // One entry alone proves nothing: the others may have passed it. Two prove nothing in a store
+  // without this bug.
   expect_only(a_server_that_forgets(1).verdict(options), Checker::fifo);
   options.store = "etcd 3.4.23";
   expect_only(a_server_that_forgets(2).verdict(options), Checker::fifo, 2);
 }
 
-// One more is told at 601 that its entry is not there, which a reading shows too.
+// One more client is told at 601 that its entry is missing, and a reading shows the same.
 Story and_one_is_told(Story story) {
   const Part told{4, 1, 400, 0};
   story.client(told, 500, Kind::asked).client(told, 510, Kind::granted);
@@ -270,7 +274,7 @@ TEST(Holes, ExcuseThoseWhomTheServerTold) {
   }
 }
 
-// Server 2, which began at `began`, noticed at `noticed` that it was wrong.
+// Server 2 has had wrong data since `began`, and noticed it at `noticed`.
 Story& strays(Story& story, std::int64_t began, std::int64_t noticed) {
   return story.driver(noticed, Kind::stray, {}, 2, {}, began);
 }
@@ -287,10 +291,10 @@ TEST(Strays, ExcuseThoseWhomTheyToldFromTheirStartUntilTheyAreMended) {
   Story known = and_one_is_told({});
   strays(known, 100, 2000);
   EXPECT_EQ(early_loss(known), 0U);
-  EXPECT_EQ(known.verdict(options).of(Checker::fifo).excused, 1U);  // told of
+  EXPECT_EQ(known.verdict(options).of(Checker::fifo).excused, 1U);  // it is listed
   Story mended = and_one_is_told({});
   strays(mended, 100, 300).driver(400, Kind::mended, {}, 2);
-  EXPECT_EQ(early_loss(mended), 0U);  // the word of it may come later
+  EXPECT_EQ(early_loss(mended), 0U);  // the client may be told after that
   Story later = and_one_is_told({});
   strays(later, 700, 900).driver(1000, Kind::mended, {}, 2);
   EXPECT_EQ(early_loss(later), 1U);
@@ -304,7 +308,8 @@ TEST(Strays, ExcuseThoseWhomTheyToldFromTheirStartUntilTheyAreMended) {
 TEST(Strays, ExcuseNobodyElse) {
   JudgeOptions options;
   options.store = "zk 3.8.0";
-  // Nobody told it: the next one came before its deadline, while it was stopped.
+  // The store did not tell this client: the next grant came before its deadline, while it was
+  // stopped.
   Story stopped = a_believer();
   strays(stopped, 0, 150);
   stopped.holds(kSecond, 5, 200, 210);
@@ -314,7 +319,8 @@ TEST(Strays, ExcuseNobodyElse) {
   EXPECT_EQ(killed.gone(200, kFirst).verdict(options).of(Checker::early_loss).violations, 1U);
 }
 
-// A reading that does not show an entry which the store has at its release is such a server's.
+// If a reading lacks an entry that the store still has at its release, a wrong server gave the
+// answer.
 TEST(Strays, AreNotBelieved) {
   JudgeOptions options;
   options.store = "zk 3.8.0";
@@ -354,7 +360,7 @@ TEST(Measures, OfMarginsCountFromTheEndOfBelief) {
 TEST(Measures, OfHandOversCountFromReleaseAndFromLossForThoseWhoWaited) {
   Story story;
   story.holds(kFirst, 0, 10, 20).holds(kSecond, 5, 23, 30);
-  story.holds({3, 1, 300, 0}, 40, 41, 50);  // found it free
+  story.holds({3, 1, 300, 0}, 40, 41, 50);  // found a free lock
   auto handovers = story.verdict().handovers;
   ASSERT_EQ(handovers.size(), 1U);
   EXPECT_EQ(handovers[0].value, 3ms);

@@ -81,7 +81,7 @@ void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed
   std::mt19937_64 random(seed);
   std::mutex mine;
   std::condition_variable_any waiting;
-  if (kinds.empty()) {  // --only has left nothing to this thread
+  if (kinds.empty()) {  // --only names no fault for this thread
     std::unique_lock guard(mine);
     waiting.wait(guard, stop, [] { return false; });
     return;

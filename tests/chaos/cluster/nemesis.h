@@ -1,4 +1,4 @@
-// The one who breaks things, on a schedule that a seed decides.
+// Injects faults, on a schedule that a seed decides.
 #pragma once
 
 #include "chaos/cluster/cluster.h"
@@ -21,37 +21,38 @@
 
 namespace baton::chaos {
 
-// What there is to break, and to tell.
+// What faults act on, and where they are recorded.
 struct Scene {
   Cluster& cluster;
   Crew& crew;
   Observer& observer;
   const HistoryWriter& history;
   const int locks;
-  const std::string directory;           // of the histories, and of what the locks protect
-  std::atomic<std::uint64_t> faults{0};  // so many have begun
+  const std::string directory;           // of the histories and of the protected registers
+  std::atomic<std::uint64_t> faults{0};  // how many faults have begun
   std::mutex mutex{};
-  std::map<std::string, int> kinds{};   // how often, by name
-  std::vector<std::string> problems{};  // things that went wrong and are nobody's fault
+  std::map<std::string, int> kinds{};   // how many faults of each kind
+  std::vector<std::string> problems{};  // errors of the test itself, not violations
 };
 
-// What the seed decides of one fault. Who that is in the end depends on who holds at that moment.
+// What the seed decides for one fault. The actual target also depends on the holders at that
+// moment.
 struct Draw {
-  std::uint64_t pick = 0;  // among those that fit
-  std::uint32_t lock = 0;  // whose holder or waiter
-  bool other = false;      // a side, a direction, a way
-  bool long_one = false;   // twice the session timeout instead of half of it
+  std::uint64_t pick = 0;  // chooses among the candidates
+  std::uint32_t lock = 0;  // whose holder or waiter is the target
+  bool other = false;      // chooses between two variants: a side, a direction, a method
+  bool long_one = false;   // lasts twice the session timeout instead of half of it
   int percent = 0;
   std::chrono::milliseconds time() const { return long_one ? kSession * 2 : kSession / 2; }
 };
 
-// One fault on record, from its making to its end.
+// One fault in the history, from its beginning to its end.
 class Fault {
  public:
   Fault(Scene& scene, const std::string& kind, const std::string& target);
   ~Fault();
-  void undoing() const;  // it is about to be undone; what it did to others may come only now
-  void expired(std::uint64_t leases) const;  // Kind::expired
+  void undoing() const;  // call before the fault is undone: its effect on others may begin only now
+  void expired(std::uint64_t leases) const;  // writes Kind::expired
   Fault(const Fault&) = delete;
   Fault& operator=(const Fault&) = delete;
 
@@ -62,23 +63,23 @@ class Fault {
   const std::uint64_t number_;
 };
 
-// make: does it, waits, undoes it. Each step returns when it is so, and throws if it does not come
-// so.
+// make: causes the fault, waits, and undoes it. Each step returns when its effect is verified, and
+// throws if the effect does not come.
 struct FaultKind {
-  std::string_view name;  // for --only
+  std::string_view name;  // as --only names it
   void (*make)(Scene&, const Draw&);
 };
 
 std::vector<FaultKind> client_faults();
-std::vector<FaultKind> control_faults();  // holders that stop for longer than their sessions last
+std::vector<FaultKind> control_faults();  // holders stop for longer than their sessions last
 std::vector<FaultKind> operator_faults();
 std::vector<FaultKind> foreign_faults();
 std::vector<FaultKind> server_faults(const std::string& scheme);
 
-// Breaks one thing after the other: all kinds once in an order that the seed decides, then again in
-// another one. Two of them at work make faults that overlap. `every`: between the end of a fault
-// and the next one, about; kinds of less length come more often by that.
-// `upkeep` comes before each. If it or a fault fails, `repair` puts right what was left.
+// Causes one fault after the other: all kinds once in an order that the seed decides, then again in
+// another order. Two threads in this function make faults that overlap. `every` is the approximate
+// time between the end of a fault and the beginning of the next. `upkeep` runs before each fault.
+// If `upkeep` or a fault throws, `repair` restores the working state.
 struct Care {
   std::function<void()> upkeep;
   std::function<void()> repair;
@@ -86,15 +87,16 @@ struct Care {
 void break_things(Scene& scene, std::vector<FaultKind> kinds, std::uint64_t seed,
                   std::chrono::milliseconds every, const Care& care, const std::stop_token& stop);
 
-// How long a fault lasts.
+// Waits for the duration of a fault.
 void pass(std::chrono::milliseconds time);
-// Throws if it does not become true in time.
+// Throws if the condition does not become true within the limit.
 void require(const std::string& what, const std::function<bool()>& condition,
              std::chrono::milliseconds limit = std::chrono::seconds(30));
-// Servers that fail meanwhile are no news here: asked again, for longer than a quorum is away.
+// Repeats the step until it returns true. An exception means that servers fail at present; the step
+// is then repeated for longer than a quorum is away.
 void patiently(const std::function<bool()>& step);
 
-// The entries of this lock, in order. Throws as Cluster does.
+// The entries of this lock, in queue order. Throws as Cluster::in_line does.
 std::vector<InLine> line_of(Scene& scene, std::uint32_t lock);
 
 }  // namespace baton::chaos

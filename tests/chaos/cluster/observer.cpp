@@ -31,7 +31,7 @@ void Observer::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     try {
       look();
-    } catch (const std::exception&) {  // servers fail here, and that is no news
+    } catch (const std::exception&) {  // servers fail during faults
       const std::lock_guard guard(mutex_);
       latest_.clear();
     }
@@ -39,7 +39,8 @@ void Observer::run(const std::stop_token& stop) {
   }
 }
 
-// Only the first and the last sight of an entry tell anything, and that it is gone.
+// Records only the first and the last sight of an entry, and that it is gone. The sights between
+// prove nothing more.
 void Observer::look() {
   const auto asked = boot_now();
   auto all = cluster_.in_line(locks_);

@@ -1,4 +1,4 @@
-// Looks at the queues of a cluster all the time, and writes down who was in line and until when.
+// Reads the queues of a cluster continuously, and records when each entry was there.
 #pragma once
 
 #include "chaos/cluster/cluster.h"
@@ -19,9 +19,10 @@ class Observer {
  public:
   Observer(Cluster& cluster, const HistoryWriter& history, int locks);
 
-  // As it was a moment ago; empty if nobody answers at present. The first of each lock holds it.
+  // The entries of the last successful reading; empty if the last reading failed. The first entry
+  // of each lock is the holder.
   std::vector<InLine> latest() const;
-  void stop();  // and writes what is left to be written
+  void stop();  // stops the thread and writes the remaining records
 
  private:
   struct Sight {
@@ -36,10 +37,10 @@ class Observer {
   Cluster& cluster_;
   const HistoryWriter& history_;
   const int locks_;
-  std::map<std::uint64_t, Sight> seen_;  // by token; when last seen
+  std::map<std::uint64_t, Sight> seen_;  // by token; the last reading of each entry
   mutable std::mutex mutex_;
   std::vector<InLine> latest_;
-  std::jthread thread_;  // last: joined first
+  std::jthread thread_;  // last member: it is joined first
 };
 
 }  // namespace baton::chaos

@@ -1,4 +1,4 @@
-// Of tokens and fifo: each must object where it should, and only there.
+// Tests the tokens and fifo checkers: each must object to a wrong history, and to no other.
 #include "chaos/cluster/story.h"
 
 namespace baton::chaos {
@@ -39,7 +39,7 @@ TEST(TokenChecker, LetsEachLockHaveTokensOfItsOwn) {
 }
 
 TEST(TokenChecker, AsksNothingOfAGrantThatWasNeverValid) {
-  // Stopped between the grant and its record, for longer than the lease.
+  // The process was stopped between the grant and its record, for longer than the lease.
   Story story;
   story.holds(kSecond, 5, 30, 40);
   story.client(kFirst, 0, Kind::asked).client(kFirst, 50, Kind::granted);
@@ -75,7 +75,7 @@ TEST(FifoChecker, LetsTheOlderEntryGoFirst) {
 }
 
 TEST(FifoChecker, SeesAGrantPastAnOlderEntryThatIsStillThere) {
-  // Nobody was ever granted the older one: it gave up later.
+  // The older entry was never granted: its client gave up later.
   Story story;
   story.client(kFirst, 0, Kind::asked).present(31, kFirst).gone(60, kFirst);
   story.client({1, 1, 0, 0}, 50, Kind::gave_up, -1, 1);
@@ -106,7 +106,7 @@ TEST(FifoChecker, LetsYoungerEntriesWaitAndThoseOfOtherLocks) {
   expect_fine(story.holds(kFirst, 0, 30, 40).verdict());
 }
 
-// The tokens agree with the order of the grants; only the clock says otherwise.
+// The tokens agree with the order of the grants. Only the clock shows the wrong order.
 TEST(FifoChecker, SeesByTheClockWhoCameLaterAndWasServedFirst) {
   const Part early{1, 1, 300, 0};
   Story story;

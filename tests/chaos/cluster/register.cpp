@@ -14,14 +14,15 @@ namespace {
 
 struct Content {
   std::uint64_t value = 0;
-  std::uint64_t seen = 0;  // the greatest token
+  std::uint64_t seen = 0;  // the greatest token seen
 };
 
 [[noreturn]] void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Opened for one step: the kernel's lock belongs to the opening, so threads exclude each other too.
+// The file, opened for one step. The kernel lock belongs to the open file description, so it
+// excludes the threads of one process, too.
 class Opened {
  public:
   explicit Opened(const std::string& path)

@@ -1,4 +1,4 @@
-// The report of a soak: one HTML file with nothing outside it and no script, drawn by our own code.
+// The report of a long run: one HTML file without scripts and without references to other files.
 #pragma once
 
 #include "chaos/cluster/history.h"
@@ -16,10 +16,10 @@ struct ReportRun {
   std::uint64_t seed = 0;
   const std::vector<Record>* records = nullptr;  // sorted by time
   const Verdict* verdict = nullptr;
-  std::vector<std::pair<std::string, std::string>> facts;  // more lines for the summary
+  std::vector<std::pair<std::string, std::string>> facts;  // additional lines of the summary
 };
 
-// What a fault is called: the words of its text before the first with a digit in it.
+// The name of a fault: the words of its text before the first word with a digit.
 std::string fault_kind(const std::string& text);
 
 std::string report_html(const std::string& title, const std::vector<ReportRun>& runs);

@@ -90,7 +90,7 @@ std::string plot_grants(const ReportRun& run) {
     if (record.kind != Kind::granted) continue;
     counts[static_cast<std::size_t>(since_begin(run, record.at) / width)] += 1;
   }
-  // The last step is not a whole one.
+  // The last step is shorter than the others.
   const double rest = x.to - width * static_cast<double>(counts.size() - 1);
   for (double& count : counts) count /= width;
   if (rest < width * 0.9 && counts.size() > 1) counts.pop_back();
@@ -149,7 +149,7 @@ std::string plot_handovers(const ReportRun& run) {
   draw_axes(picture, x, y, true, true);
   std::vector<std::pair<double, double>> median;
   std::vector<std::pair<double, double>> high;
-  const auto draw = [&] {  // up to a gap: no line through times of which nothing is known
+  const auto draw = [&] {  // ends the lines at a gap: no line crosses a time without values
     picture.path(high, "stroke:#7fb0e3;stroke-width:1.5");
     picture.path(median, style("stroke", kDeep, "stroke-width:1.8"));
     high.clear();
@@ -190,7 +190,8 @@ std::string plot_histogram(const std::vector<double>& sorted, std::string_view t
     picture.text(kWide / 2, kPlot / 2, "middle", "none in this run");
     return picture.done(title);
   }
-  // By powers of ten, five bars each; what is not above zero has a bar of its own, in red.
+  // The bars are on a logarithmic scale, five a decade. Values that are not positive have one red
+  // bar.
   constexpr double kBarsADecade = 5;
   const auto positive = std::upper_bound(sorted.begin(), sorted.end(), 0.0);
   const auto below = static_cast<std::size_t>(positive - sorted.begin());
@@ -243,7 +244,7 @@ std::string plot_memory(const ReportRun& run) {
   draw_axes(picture, x, y, true, false);
   for (const auto& [client, points] : clients) {
     std::vector<std::pair<double, double>> path;
-    // A soak counts every second; the eye needs a few hundred points.
+    // Memory is counted every second, and the plot needs only a few hundred points.
     const std::size_t every = std::max<std::size_t>(1, points.size() / 400);
     for (std::size_t i = 0; i < points.size(); i += every) {
       path.emplace_back(x.at(points[i].first), y.at(points[i].second));

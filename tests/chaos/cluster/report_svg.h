@@ -1,4 +1,4 @@
-// Drawing for the report: a picture with two axes, as SVG.
+// Draws the plots of the report as SVG: a picture with two axes.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace baton::chaos {
 
 std::string escaped(std::string_view text);
-std::string number(double value, int digits = 1);  // without zeros at the end
+std::string number(double value, int digits = 1);  // without trailing zeros
 std::string duration_text(double milliseconds);    // "850 µs", "12 ms", "3.4 s"
 
-// Maps values to places along one side of a picture.
+// Maps values to pixels along one side of a picture.
 struct Axis {
   double from = 0, to = 1;  // values
   double pixel_from = 0, pixel_to = 1;
@@ -35,14 +35,14 @@ class Picture {
   void text(double x, double y, std::string_view anchor, std::string_view words,
             std::string_view style = {});
 
-  std::string done(std::string_view title) const;  // for those who cannot see it
+  std::string done(std::string_view title) const;  // the title is the text for screen readers
 
  private:
   double width_, height_;
   std::string body_;
 };
 
-// The common frame of a plot: light lines across, numbers beside and below.
+// The common frame of a plot: light grid lines, numbers on the left and below.
 void draw_axes(Picture& picture, const Axis& x, const Axis& y, bool x_is_time, bool y_is_duration);
 
 }  // namespace baton::chaos

@@ -1,3 +1,4 @@
+// Tests the report: its sections, its plots, and the violations that it describes.
 #include "chaos/cluster/report.h"
 
 #include "chaos/cluster/story.h"
@@ -16,7 +17,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// Two holds, a fault, and memory.
+// A run with two holds, a fault, and memory measurements.
 std::vector<Record> a_run() {
   std::vector<Record> records;
   const auto add = [&](std::int64_t ms, std::uint32_t client, Kind kind, std::uint64_t op,
@@ -59,7 +60,7 @@ TEST(Report, HasASectionWithAllPlotsForEachRunAndNothingFromOutside) {
 
 TEST(Report, TellsViolationsInWords) {
   auto records = a_run();
-  records[7].token = records[6].token = records[8].token = 50;  // below the first
+  records[7].token = records[6].token = records[8].token = 50;  // less than the first token
   const auto verdict = judge(records);
   const auto html = report_html("soak", {{"zk", 7, &records, &verdict, {}}});
   EXPECT_NE(html.find("client 2 op 1 (lock 0, token 50) was valid"), std::string::npos);

@@ -1,4 +1,5 @@
-// Of progress, leaks, register and form: each must object where it should, and only there.
+// Tests the progress, leaks, register and form checkers: each must object to a wrong history, and
+// to no other.
 #include "chaos/cluster/story.h"
 
 #include <baton/error.h>
@@ -37,7 +38,7 @@ TEST(ProgressChecker, SeesALockThatIsNotGrantedAgain) {
 TEST(ProgressChecker, SeesALockThatIsGrantedAgainTooLate) {
   Story story;
   story.driver(100, Kind::calm).holds(kSecond, 50, 1200, 1210);
-  expect_only(story.verdict(quick()), Checker::progress, 2);  // the lock, and who asked
+  expect_only(story.verdict(quick()), Checker::progress, 2);  // the lock, and the acquire
 }
 
 TEST(ProgressChecker, SeesALockThatNobodyAsksForAnyMore) {
@@ -50,7 +51,7 @@ TEST(ProgressChecker, SeesACallThatNeverReturns) {
   Story story;
   story.driver(100, Kind::calm).holds(kFirst, 150, 160, 200).client(kSecond, 170, Kind::asked);
   expect_only(Story(story).driver(300, Kind::healed).verdict(quick()), Checker::progress);
-  // Killed while it waits it need not; but not after having waited too long.
+  // A call whose process is killed need not return, unless it had waited too long before.
   expect_fine(Story(story).driver(300, Kind::killed, {}, 2).verdict(quick()));
   expect_only(story.driver(1300, Kind::killed, {}, 2).verdict(quick()), Checker::progress);
 }
@@ -62,7 +63,7 @@ TEST(ProgressChecker, SeesATimeoutThatIsNotKept) {
   expect_fine(Story(story).client(none, 590, Kind::gave_up, -1, 1).verdict(quick()));
   expect_only(Story(story).client(none, 610, Kind::gave_up, -1, 1).verdict(quick()),
               Checker::progress);
-  // Not counting the time in which the process was stopped.
+  // The time in which the process is stopped does not count.
   story.driver(100, Kind::paused, {}, 2).driver(300, Kind::resumed, {}, 2);
   expect_fine(Story(story).client(none, 790, Kind::gave_up, -1, 1).verdict(quick()));
   expect_only(story.client(none, 810, Kind::gave_up, -1, 1).verdict(quick()), Checker::progress);
@@ -105,7 +106,7 @@ TEST(LeakChecker, SeesWhatIsLeftInTheStore) {
               Checker::leaks);
 }
 
-// Memory by the second, for ten minutes.
+// One measurement of memory per second, for ten minutes.
 Verdict memory_of(double start_mib, double mib_a_minute) {
   std::vector<Record> records;
   const Part part = kFirst;
@@ -123,7 +124,7 @@ Verdict memory_of(double start_mib, double mib_a_minute) {
   records[0].until = {};
   records[3].until = {};
   for (int second = 0; second <= 600; ++second) {
-    // A pool that fills up in the first minute, and noise, are not leaks.
+    // A pool that fills in the first minute is not a leak. Neither is noise.
     const double mib = start_mib + std::min(second, 60) * 0.2 + (second * 7 % 13) * 0.05 +
                        mib_a_minute * second / 60;
     records.push_back({story_time(1000 * second), 1, Kind::counted, 0, 0, 9,
@@ -138,7 +139,7 @@ TEST(LeakChecker, SeesMemoryThatGrowsAndGrows) {
   expect_only(memory_of(30, 0.5), Checker::leaks);
 }
 
-// Reads `value` and writes the next.
+// Reads `value` and writes the next number.
 Story& writes(Story& story, const Part& part, std::int64_t at, std::uint64_t value,
               bool accepted = true) {
   story.client(part, at, Kind::read, -1, value);

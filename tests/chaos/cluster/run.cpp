@@ -26,8 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::boot_now;
 
-constexpr std::chrono::milliseconds kUnbroken = 2s;  // of work, in controls that need no fault
-// What a dead session had is gone by then, and what it was waiting for.
+constexpr std::chrono::milliseconds kUnbroken = 2s;  // duration of the controls that need no fault
+// By then the store has ended dead sessions and has removed what belonged to them.
 constexpr std::chrono::milliseconds kGone = 3 * kSession + 2s;
 
 void write(const HistoryWriter& history, Kind kind, const std::string& text = {}) {
@@ -38,7 +38,7 @@ void write(const HistoryWriter& history, Kind kind, const std::string& text = {}
   history.write(record);
 }
 
-// How late threads are woken on this machine, at worst: calls return no sooner.
+// Measures the longest delay with which this machine wakes a thread. Calls may be that late, too.
 class Sleeper {
  public:
   std::chrono::milliseconds latest() const {
@@ -90,7 +90,8 @@ void break_all(Scene& scene, Auditor& auditor, const RunPlan& plan) {
   if (clients.empty() && of_servers.empty()) {
     throw std::invalid_argument("--only names no kind of fault of this store");
   }
-  // This thread breaks clients: it started them, and stays.
+  // This thread injects faults into clients, because it started them and must live as long as they
+  // do.
   std::stop_source stop;
   std::jthread servers;
   if (plan.control.empty()) {

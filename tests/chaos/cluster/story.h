@@ -1,5 +1,5 @@
-// Histories made by hand, for the tests of the checkers. Times are milliseconds from an hour after
-// boot.
+// Histories made by hand, for the tests of the checkers. Times are in milliseconds, counted from
+// one hour after boot.
 #pragma once
 
 #include "chaos/cluster/history.h"
@@ -20,7 +20,7 @@ inline std::chrono::nanoseconds story_time(std::int64_t ms) {
   return kStoryBegins + std::chrono::milliseconds(ms);
 }
 
-// What one acquire is about.
+// The client, acquire, token and lock that a record belongs to.
 struct Part {
   std::uint32_t client = 0;
   std::uint64_t op = 0;
@@ -42,7 +42,7 @@ class Story {
     return *this;
   }
 
-  // The entry was seen in line: asked at `at`, answered 2 ms later.
+  // The entry was seen in the queue: the request was sent at `at`, and the answer came 2 ms later.
   Story& present(std::int64_t at, const Part& part) {
     return driver(at, Kind::present, {0, 0, part.token, part.lock}, 0, {}, at + 2);
   }
@@ -53,12 +53,12 @@ class Story {
     return driver(at, Kind::evicted, {0, 0, part.token, part.lock});
   }
 
-  // What another library has put into the queue.
+  // Another library has put this entry into the queue.
   Story& foreign(std::int64_t at, const Part& part) {
     return driver(at, Kind::foreign, {0, 0, part.token, part.lock});
   }
 
-  // Asked for, and granted and valid from `from` on, with a deadline 2 s ahead.
+  // Asks at `asked`. Is granted and valid at `from`, with a deadline 2 s later.
   Story& takes(const Part& part, std::int64_t asked, std::int64_t from) {
     client(part, asked, Kind::asked);
     client(part, from, Kind::granted);
@@ -94,7 +94,7 @@ class Story {
   std::vector<Record> records_;
 };
 
-// That checker objects so many times, and no other does.
+// Expects that this checker objects `violations` times, and that no other checker objects.
 inline void expect_only(const Verdict& verdict, Checker checker, std::size_t violations = 1) {
   for (std::size_t i = 0; i < kCheckers; ++i) {
     const auto each = static_cast<Checker>(i);
@@ -106,7 +106,7 @@ inline void expect_only(const Verdict& verdict, Checker checker, std::size_t vio
 
 inline void expect_fine(const Verdict& verdict) { expect_only(verdict, Checker::form, 0); }
 
-// It objects once; others may, for the same reason.
+// Expects that this checker objects once. Other checkers may object for the same reason.
 inline void expect_fires(const Verdict& verdict, Checker checker) {
   EXPECT_EQ(verdict.of(checker).violations, 1U) << name_of(checker);
 }

@@ -78,7 +78,7 @@ Bench::Bench(const std::vector<Record>& all, const Index& i, const JudgeOptions&
       if (record.kind != Kind::fault || !record.text.starts_with(allowance.fault)) continue;
       const auto end = healed.find(record.op);
       const auto from = undoing.find(record.op);
-      if (from == undoing.end()) continue;  // it went on with the end of the run, or never
+      if (from == undoing.end()) continue;  // it was undone at the end of the run, or never
       const auto proof = expired.find(record.op);
       if (proof == expired.end()) continue;
       auto& clients = excused[record.op];

@@ -1,9 +1,10 @@
-// baton_chaos_verdict: judges histories again that a run left behind.
+// baton_chaos_verdict: judges the histories of an earlier run again.
 //
 //   baton_chaos_verdict [--report FILE] STORE=DIRECTORY...
 //
-// STORE as the report names it: "zk 3.8.0", "etcd 3.4.23"; the version says which bugs of the store
-// are known. Exit codes: 0 no violation, 1 some, 64 usage.
+//
+// STORE is the store with its version, as in the report: "zk 3.8.0", "etcd 3.4.23". The known bugs
+// depend on it. Exit codes: 0 no violation, 1 violations, 64 wrong usage.
 #include "chaos/cluster/report.h"
 #include "chaos/cluster/verdict.h"
 

@@ -1,5 +1,5 @@
-// A client process of a run of chaos: connects, works, and closes when it is told to (SIGTERM). It
-// may be killed and stopped at any time. The driver starts it; see driver.cpp.
+// A client process of a chaos run: it connects, works, and closes when it receives SIGTERM. It may
+// be killed or stopped at any time. The driver (driver.cpp) starts it.
 #include "chaos/cluster/contender.h"
 #include "chaos/process.h"
 #include "support/boot_clock.h"
@@ -85,8 +85,8 @@ std::chrono::nanoseconds ask_kernel(clockid_t clock) {
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-// The wall clock may be set for us alone: that is one of the faults, and we say so. The clock of
-// the histories may not: it must be the kernel's.
+// Checks the clocks of this process. A fault may set its wall clock, and the process then reports
+// the new offset. The boot clock, which the histories use, must be the kernel's.
 class Clocks {
  public:
   void look() {
@@ -103,7 +103,7 @@ class Clocks {
   std::chrono::minutes ahead_{0};
 };
 
-// Each line with the time of the histories.
+// Each line begins with the time on the clock of the histories.
 std::function<void(LogLevel, std::string_view)> log_to(const std::string& path) {
   auto file = std::make_shared<std::ofstream>(path, std::ios::app);
   return [file](LogLevel level, std::string_view line) {
@@ -161,7 +161,8 @@ void work(const WorkPlan& plan) {
     }
     for (auto& thread : crew) thread.request_stop();
   }
-  // What was in use for a moment is given back in a moment, and not for ever kept.
+  // Resources of the last calls are freed within a moment. Wait for that, so that only leaks are
+  // counted.
   const test::Stopwatch watch;
   while (watch.elapsed() < 3s && (test::threads_of_this_process() > threads ||
                                   test::descriptors_of_this_process() > descriptors)) {

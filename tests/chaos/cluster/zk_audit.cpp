@@ -17,12 +17,12 @@ using namespace std::chrono_literals;
 
 constexpr int kInARow = 3;
 
-// When a process began, on the boot clock; zero if it is gone.
+// The start time of a process on the boot clock; zero if the process is gone.
 std::chrono::nanoseconds started(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
-  // The name is in brackets, and may have some of its own. Its start is the 20th word after it.
+  // The name is in brackets and may contain brackets. The start time is the 20th word after it.
   std::istringstream words(line.substr(std::min(line.rfind(')') + 1, line.size())));
   std::string word;
   for (int i = 0; i < 20; ++i) words >> word;
@@ -63,7 +63,7 @@ std::optional<Stray> ZkAudit::look() {
     longest = std::max(longest, said.in_a_row);
     if (said.in_a_row >= kInARow) wrong.push_back(i);
   }
-  // Whoever else would have begun by then.
+  // Any other wrong server has begun to count by then, too.
   if (longest < 2 * kInARow) return std::nullopt;
   const int one = wrong.size() == 1 ? wrong.front() : leader;
   return Stray{one, said_.at(static_cast<std::size_t>(one)).since};
@@ -84,7 +84,8 @@ std::optional<ZkAudit::Answer> ZkAudit::ask(int i) {
   const auto& text = count->second;
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), answer.mismatches);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;  // cut off
+  // The answer may be incomplete.
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   said.any = said.any || answer.mismatches > 0;
   return answer;
 }

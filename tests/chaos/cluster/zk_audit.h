@@ -1,4 +1,5 @@
-// Which ZooKeeper server has other data than the others, as they notice themselves.
+// Finds a ZooKeeper server whose data differs from the others, from what the servers themselves
+// report.
 #pragma once
 
 #include "chaos/cluster/cluster.h"
@@ -13,29 +14,31 @@
 
 namespace baton::chaos {
 
-// With each change the leader sends the digest of its own data; a follower that comes to another
-// one counts it. One that reads an untidy log counts too, and may be right in the end: only who
-// goes on counting while it serves has other data. A follower that counts alone is wrong itself; if
-// all followers count, it is the leader. (Two that are wrong at once are not told from that. Nor is
-// one found that has read a snapshot and lost the very change at which it would compare.)
+// With each change the leader sends the digest of its own data. A follower that computes another
+// digest counts a mismatch. A server may also count some while it reads its log after a restart,
+// although its data is right in the end. So only a count that keeps growing while the server serves
+// is a proof. If one follower alone counts, its data is wrong. If all followers count, the leader's
+// data is wrong; two wrong followers look the same. A server that has read a snapshot and has lost
+// exactly the change at which it would compare is not found.
 //
-// Nobody is judged unless all serve the same leader, all the time. Needs changes all the time;
-// writes that fail are none.
+// There is a result only if all servers serve the same leader without interruption. The data must
+// change continuously; writes that fail do not count.
 class ZkAudit {
  public:
   explicit ZkAudit(test::ZkEnsemble& servers);
 
-  // To be called again and again, less than a second apart; it takes several calls to find one.
+  // Call this repeatedly, less than a second apart. It needs several calls to find a server.
   std::optional<Stray> look();
 
  private:
-  // What a server said of its digests in one life.
+  // What a server reported about its digests during the life of one process.
   struct Said {
     pid_t pid = -1;
-    std::chrono::nanoseconds since{};  // began the first of the lives, up to this, that counted any
-    bool any = false;                  // this one has
-    std::optional<std::int64_t> mismatches;  // when last asked, if all served then
-    int in_a_row = 0;                        // times that it was asked, and they had become more
+    std::chrono::nanoseconds since{};        // start of the first of the successive processes that
+                                             // counted a mismatch
+    bool any = false;                        // this process has counted a mismatch
+    std::optional<std::int64_t> mismatches;  // at the last look, if all servers served then
+    int in_a_row = 0;                        // in how many successive looks the count had grown
   };
   struct Answer {
     bool leads = false;
@@ -45,7 +48,7 @@ class ZkAudit {
 
   test::ZkEnsemble& servers_;
   std::vector<Said> said_;
-  int leader_ = -1;  // under which `in_a_row` was counted
+  int leader_ = -1;  // the leader to which `in_a_row` belongs
 };
 
 }  // namespace baton::chaos

@@ -1,4 +1,4 @@
-// That servers which have lost what was committed are found, and put right.
+// Checks that servers that have lost committed data are found and rebuilt.
 #include "chaos/cluster/zk_audit.h"
 #include "support/eventually.h"
 #include "support/zk_test_client.h"
@@ -50,8 +50,8 @@ class ZkAudits : public ::testing::Test {
       return code == ZOK || code == ZNODEEXISTS;
     }));
   }
-  // What is committed while it is up is in a file of its own. Nothing is while it is down: it would
-  // not read its log if it had missed too much.
+  // Restarts a server, so that the changes of each of its lives are in a separate log file. Nothing
+  // is committed while the server is down: if it missed too much, it would not read its log.
   void restart(
       int server, const std::function<void()>& meanwhile = [] {}) {
     end_writing();
@@ -75,7 +75,7 @@ class ZkAudits : public ::testing::Test {
     }
     return newest;
   }
-  // Of two that have the same, the last one is elected.
+  // Of two servers with the same data, the last one is elected.
   void have_the_last_one_lead() {
     const int last = zk_->size() - 1;
     end_writing();
@@ -88,7 +88,7 @@ class ZkAudits : public ::testing::Test {
     ASSERT_EQ(zk_->leader(), last);
     begin_writing();
   }
-  // The one that is astray, after more changes and questions than it takes to find it.
+  // The server that has lost data, after more changes and looks than it takes to find one.
   std::optional<Stray> found() {
     ZkAudit audit(*zk_);
     std::optional<Stray> one;
@@ -131,8 +131,8 @@ TEST_F(ZkAudits, AServerThatHasLostAPartOfItsLogIsFoundAndRebuilt) {
   try {
     restart(server, remove_lost);
   } catch (const std::runtime_error& why) {
-    // Newer servers (3.9.6, not 3.9.3) compare the numbers in their log and do not start with a
-    // gap. There is nothing for an audit to find then: new data puts the server right.
+    // Newer servers (3.9.6, not 3.9.3) check the order of the changes in their log, and do not
+    // start with a gap. Then there is nothing to find, and the server recovers with new data.
     ASSERT_NE(std::string(why.what()).find("Committed proposal cached out of order"),
               std::string::npos)
         << why.what();
@@ -153,12 +153,13 @@ TEST_F(ZkAudits, AServerThatHasLostAPartOfItsLogIsFoundAndRebuilt) {
   ASSERT_TRUE(stray);
   EXPECT_EQ(stray->server, server);
 
-  have_the_last_one_lead();  // now all others have another digest than it
+  have_the_last_one_lead();  // now the digests of all others differ from the leader's
   stray = found();
   ASSERT_TRUE(stray);
   EXPECT_EQ(stray->server, server);
 
-  // With one of those down the other counts alone, and nobody can say which of the two is wrong.
+  // If one of the other two is down, the remaining one counts alone, and nothing shows which is
+  // wrong.
   zk_->kill(0);
   EXPECT_FALSE(found());
   EXPECT_THROW(zk_->rebuild(server), std::runtime_error);
