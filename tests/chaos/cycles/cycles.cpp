@@ -1,12 +1,12 @@
-// baton_cycles: a hundred thousand acquires that are had, cancelled, timed out and refused must
+// baton_cycles: a hundred thousand acquires that are granted, cancelled, timed out and refused must
 // leave nothing behind: no memory, no descriptor, no thread, and no entry in the store.
 //
 //   baton_cycles [--url memory:] [--cycles 100000] [--threads 4] [--no-memory]
 //                [--leak memory|entry|descriptor] [--expect memory|entries|descriptors]
 //
-// --no-memory: memory is somebody else's to count (valgrind). --leak: the control leaves something
-// behind on purpose; --expect: exit 0 if just that was found, 1 if not.
-// Exit codes: 0 nothing is left, 1 something is, or an acquire ended as it must not, 64 usage.
+// --no-memory: do not judge memory, because another tool (valgrind) does. --leak: leave something
+// behind on purpose, as a control. --expect: exit 0 if exactly that was found, otherwise 1.
+// Exit codes: 0 nothing is left, 1 something is left or an acquire ended wrongly, 64 wrong usage.
 #include "chaos/cycles/round.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
@@ -37,12 +37,12 @@ namespace {
 using namespace std::chrono_literals;
 using test::kLong;
 
-// Memory may grow by this much for each cycle, from a fifth of the way to the end: nothing that is
-// kept for a cycle is as small.
+// Memory may grow by so many bytes a cycle, after the first fifth of the run. An object that every
+// cycle leaks is larger.
 constexpr double kMostSlope = 2.0;
-// And in a short run by as much as pages are coarse.
+// In a short run memory may grow by so many bytes in total, because it grows in whole pages.
 constexpr double kCoarse = 64.0 * 1024;
-// The pools of gRPC grow with the number of processors, not with what is asked of them.
+// The thread pools of gRPC grow with the number of processors, not with the number of requests.
 constexpr int kPools = 4;
 constexpr int kMarks = 20;
 
@@ -58,8 +58,8 @@ struct Options {
 struct Mark {
   int cycle = 0;
   long heap = 0;      // bytes in use
-  long resident = 0;  // bytes, without what belongs to files
-  long all = 0;       // with it
+  long resident = 0;  // bytes, without pages of files
+  long all = 0;       // bytes, with pages of files
   int descriptors = 0;
   int threads = 0;
 };
@@ -85,7 +85,7 @@ void print(const Mark& m) {
   std::fflush(stdout);
 }
 
-// Bytes a cycle, by least squares.
+// Growth in bytes a cycle, by least squares.
 double slope(const std::vector<Mark>& marks, long Mark::*what) {
   double x = 0;
   double y = 0;
@@ -105,7 +105,7 @@ double slope(const std::vector<Mark>& marks, long Mark::*what) {
 
 ClientOptions client_options() {
   ClientOptions options;
-  options.session_timeout = 20s;  // under valgrind everything takes its time
+  options.session_timeout = 20s;  // under valgrind everything is slow
   options.connect_timeout = kLong;
   return options;
 }
@@ -114,9 +114,9 @@ class Run {
  public:
   explicit Run(Options options) : options_(std::move(options)) {}
 
-  // The names of what is left.
+  // Returns the names of what is left.
   std::set<std::string> run() {
-    // The first client makes what is made once in a process.
+    // The first client creates the objects that a process creates only once.
     Client::connect(options_.url, client_options()).close();
     const Mark before = measure(0);
     print(before);
@@ -145,7 +145,8 @@ class Run {
     }
   }
 
-  // The rounds [first, last), several at a time: servers are far away. Throws what a round throws.
+  // Runs the rounds [first, last), several at a time, because requests to servers take long. Throws
+  // what a round throws.
   void in_threads(Rounds& rounds, int first, int last) const {
     std::atomic<int> next{first};
     std::vector<std::future<void>> all;
@@ -157,7 +158,7 @@ class Run {
     for (auto& one : all) one.get();
   }
 
-  // Withdrawals are done in the background: what is still there after a while stays.
+  // Withdrawals end in the background. An entry that is still there after a while is a leak.
   void settle(Client& client) {
     if (found_.contains("entries")) return;
     const auto left = test::eventually(
@@ -237,14 +238,14 @@ std::optional<Options> parse(const std::vector<std::string>& words) {
   return options;
 }
 
-// The caches of malloc count as memory in use, and fill slowly: without them it is exact. They are
-// set up before main().
+// The caches of malloc count as memory in use and fill slowly, so the count is exact only without
+// them. They are set up before main(), so the program starts itself again.
 void without_caches(char** argv) {
   const char* const name = "GLIBC_TUNABLES";
-  if (std::getenv(name) != nullptr) return;  // also the second time
+  if (std::getenv(name) != nullptr) return;  // set by the user, or by the first start
   ::setenv(name, "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0:glibc.malloc.arena_max=1", 1);
   ::execv("/proc/self/exe", argv);
-  std::perror("baton_cycles: exec");  // less exact, then
+  std::perror("baton_cycles: exec");  // the count is then less exact
 }
 
 int main_checked(char** argv, const std::vector<std::string>& words) {

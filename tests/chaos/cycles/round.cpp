@@ -21,18 +21,19 @@ namespace {
 using namespace std::chrono_literals;
 using test::kLong;
 
-// Ten locks that are used again and again, and now and then one that was never used before.
+// Nine locks that are used again and again, and for each tenth round a lock that is never used
+// again.
 std::string name_of(int number) {
   return "cycles/" +
          (number % 10 == 9 ? "once-" + std::to_string(number) : std::to_string(number % 10));
 }
 
-// Volatile: a compiler may leave out an allocation that nobody uses.
+// Volatile: otherwise the compiler may remove an allocation that is not used.
 void* volatile forgotten;
 
 [[noreturn]] void wrong(const std::string& what) { throw std::runtime_error(what); }
 
-// An acquire that is under way, and how it ended.
+// An acquire that is under way, and its result.
 class Pending {
  public:
   Pending(DistributedMutex& mutex, AcquireOptions options) {
@@ -87,7 +88,7 @@ Waiting wait_in_coroutine(DistributedMutex mutex) { auto lock = co_await mutex.c
 
 void Rounds::cancelled(DistributedMutex& mutex, const std::string& name) {
   std::vector<std::unique_ptr<Pending>> at_once;
-  for (int i = 0; i < 5; ++i) {  // wherever it has got to
+  for (int i = 0; i < 5; ++i) {  // cancelled at once, in whatever state the acquire is
     at_once.push_back(std::make_unique<Pending>(mutex, AcquireOptions{}));
     at_once.back()->cancel();
   }
@@ -123,7 +124,7 @@ void Rounds::destroyed(DistributedMutex& mutex) {
 void Rounds::handed_over(DistributedMutex& mutex, Lock hold) {
   Pending next(mutex, {.timeout = kLong});
   hold.release(kLong);
-  const auto result = next.result();  // released by the destructor
+  const auto result = next.result();  // the destructor releases it
   if (!result) wrong("a free lock was not handed over");
 }
 
@@ -140,7 +141,7 @@ void Rounds::leak_something(int number) {
       forgotten = std::malloc(300);
       break;
     case Leak::entry:
-      // Kept: the entry is left behind, not the memory.
+      // The memory is still reachable: only the entry is a leak.
       if (number == 0) forgotten = new Lock(worker_.mutex("cycles/left").acquire_for(kLong));
       break;
     case Leak::descriptor:
@@ -154,7 +155,7 @@ void Rounds::leak_something(int number) {
 void Rounds::run(int number) {
   const std::string name = name_of(number);
   auto mutex = worker_.mutex(name);
-  // The one ahead is now of another client, now of the same one.
+  // The holder ahead belongs alternately to another client and to the same client.
   auto hold = (number % 2 == 0 ? other_.mutex(name) : mutex).acquire({.timeout = kLong});
   cancelled(mutex, name);               // 10
   timed_out(mutex);                     // 3

@@ -1,4 +1,4 @@
-// The cycles of baton_cycles: all the ways in which an acquire can end.
+// The rounds of baton_cycles: acquires that end in every possible way.
 #pragma once
 
 #include <baton/baton.h>
@@ -8,23 +8,23 @@
 
 namespace baton::chaos {
 
-// Ways to leave something behind, for the controls.
+// What a control leaves behind on purpose.
 enum class Leak { none, memory, entry, descriptor };
 
 class Rounds {
  public:
-  // Cycles of one round.
+  // Acquires in one round.
   static constexpr int kCycles = 20;
 
   Rounds(Client& worker, Client& other, Leak leak) : worker_(worker), other_(other), leak_(leak) {}
 
-  // Twenty acquires on one lock: had, cancelled at once, cancelled in line, timed out, refused,
-  // destroyed while it waited, handed over, re-entered. Throws std::runtime_error if one ends
-  // otherwise than it must. When it returns, all have ended; what they leave to be withdrawn
-  // may still be under way.
+  // Twenty acquires on one lock: granted, cancelled at once, cancelled in the queue, timed out,
+  // refused, destroyed while waiting, handed over, re-entered. Throws std::runtime_error if an
+  // acquire ends wrongly. When it returns, all acquires have ended, but withdrawals of their
+  // tickets may still be under way.
   void run(int number);
 
-  // A client that closes while one of its acquires waits and another one holds.
+  // A client closes while it holds a lock and one of its acquires waits for the same lock.
   void close_in_line(const std::string& url, const ClientOptions& options);
 
  private:
