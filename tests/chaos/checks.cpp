@@ -18,15 +18,15 @@ constexpr std::size_t kDetails = 5;
 class Checker {
  public:
   Checker(const Ledger& ledger, const std::vector<Kill>& kills) {
-    std::unordered_map<std::uint32_t, nanoseconds> killed;    // when, by worker
-    std::unordered_map<std::uint64_t, std::int64_t> sighted;  // when, by token
+    std::unordered_map<std::uint32_t, nanoseconds> killed;    // time of the kill, by worker
+    std::unordered_map<std::uint64_t, std::int64_t> sighted;  // time of the sighting, by token
     for (const Kill& kill : kills) killed.emplace(kill.worker, kill.sent);
     for (std::size_t i = 0; i < ledger.sightings(); ++i) {
       sighted.emplace(ledger.sighting(i).token, ledger.sighting(i).at);
     }
     for (std::size_t i = 0; i < ledger.holds(); ++i) {
       const Hold& hold = ledger.hold(i);
-      if (hold.begin == 0) continue;  // killed between the grant and its record
+      if (hold.begin == 0) continue;  // its process was killed between the grant and its record
       history::Hold& grant = grants_.emplace_back();
       grant.who = "worker";
       grant.number = hold.worker;
@@ -85,7 +85,7 @@ class Checker {
  private:
   static double ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-  // A hold that its owner did not end.
+  // Sets the end of a hold that its owner did not end.
   void end_at_the_kill(history::Hold& grant, nanoseconds seen,
                        const std::unordered_map<std::uint32_t, nanoseconds>& killed) {
     grant.left = seen;
@@ -117,8 +117,8 @@ class Checker {
     found_.details.emplace_back(text);
   }
 
-  history::Holds grants_;                      // by grant
-  std::unordered_set<std::uint32_t> holders_;  // killed while holding
+  history::Holds grants_;                      // sorted by grant
+  std::unordered_set<std::uint32_t> holders_;  // workers that were killed while they held
   Findings found_;
 };
 

@@ -1,4 +1,4 @@
-// The verdict over a kill stress.
+// Checks the records of a kill stress.
 #pragma once
 
 #include "chaos/heartbeat.h"
@@ -20,33 +20,34 @@ struct Kill {
 // Delays in nanoseconds, sorted.
 struct Delays {
   std::vector<std::int64_t> all;
-  double at(double share) const;  // milliseconds: 0.5 the median, 1 the longest
+  double at(double share) const;  // milliseconds; 0.5: the median, 1: the longest
 };
 
 struct Findings {
   std::size_t grants = 0;
   std::size_t holders_killed = 0;
-  std::size_t overlaps = 0;    // pairs
-  std::size_t inversions = 0;  // a grant whose token is not above those of all grants before
-  std::size_t sighted = 0;     // grants that were seen waiting before
-  std::size_t overtaken = 0;   // of those: somebody who asked later was served first
-  std::size_t slow = 0;        // kills after which nobody was granted in time
+  std::size_t overlaps = 0;    // pairs of holds
+  std::size_t inversions = 0;  // grants whose token is not greater than those of all earlier grants
+  std::size_t sighted = 0;     // grants whose entry was seen waiting before
+  std::size_t overtaken = 0;   // of those: grants after that of a worker that asked later
+  std::size_t slow = 0;        // kills after which the next grant came too late or never
   std::size_t unended = 0;     // holds without an end whose worker was not killed
   Delays after_holder;         // from the kill of a holder to the next grant, pauses subtracted
   Delays after_any;            // the same for all kills
   Delays raw;                  // the same for all kills, nothing subtracted
-  std::vector<std::string> details;  // the first few of each kind
+  std::vector<std::string> details;  // the first of each kind
 };
 
-// When a killed hold ends. At its reaping is too late: the kernel closes the files of a process,
-// and so frees the lock, before the parent can reap it; a grant in between is right. At its kill is
-// too early: kill() returns before its target has stopped, and what that does until then counts. So
-// a killed hold ends with the last stamp its holder wrote, and never before the kill was sent:
-// without an end on record it had not begun to release.
+// The end of the hold of a killed worker. The time of its reaping is too late: the kernel closes
+// the files of the process, and so frees the lock, before the parent can reap it, and a grant in
+// between is correct. The time of its kill is too early: kill() returns before its target has
+// stopped, and what the target does until then counts. So the hold ends with the last stamp that
+// the holder wrote, but not before the kill was sent: without an end on record the holder had not
+// begun to release.
 //
-// Order: tokens are handed out when the store queues an entry, so grants by time must have
-// increasing tokens. As a witness without tokens' word for it: who was seen waiting is served
-// before everybody who asked later than that.
+// Order: the store gives out tokens when it queues entries, so the tokens of grants must rise over
+// time. A second check does not use tokens: a worker that was seen waiting is granted the lock
+// before all workers that asked after that.
 Findings check(const Ledger& ledger, const std::vector<Kill>& kills,
                const std::vector<Pause>& pauses, std::chrono::nanoseconds limit);
 

@@ -1,5 +1,5 @@
-// The checks of the kill stress, on records made by hand: each objects where it should, and only
-// there.
+// Tests the checks of the kill stress with records made by hand: each check objects to a wrong
+// record, and to no other.
 #include "chaos/checks.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST_F(Checks, GrantMustFollowAKillInTime) {
   hold({1, 10, 1ms, 0ms, 2ms});
   kill(1, 2ms);
   hold({2, 11, 53ms, 54ms});
-  kill(2, 60ms);  // and nobody after it
+  kill(2, 60ms);  // no grant follows it
   EXPECT_EQ(find().slow, 2u);
 }
 

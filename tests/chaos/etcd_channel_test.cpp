@@ -1,4 +1,4 @@
-// A client over a gRPC channel that somebody else has made, and goes on using.
+// A client on a gRPC channel that the program has created and continues to use.
 #include "chaos/etcd_security.h"
 #include "support/eventually.h"
 
@@ -23,14 +23,14 @@ class EtcdChannels : public EtcdSecurity {
   static std::shared_ptr<grpc::Channel> channel_to(const std::string& host) {
     return grpc::CreateChannel(host, grpc::InsecureChannelCredentials());
   }
-  // Its owner asks something by it: whether it can be used.
+  // Returns whether the owner of the channel can send a request on it.
   static bool usable(const std::shared_ptr<grpc::Channel>& channel) {
     grpc::GenericStub stub(channel);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + 10s);
     grpc::CompletionQueue queue;
     const grpc::Slice nothing("", 0);
-    const grpc::ByteBuffer empty(&nothing, 1);  // all fields of a StatusRequest
+    const grpc::ByteBuffer empty(&nothing, 1);  // a StatusRequest has no fields
     grpc::ByteBuffer response;
     grpc::Status status;
     auto call = stub.PrepareUnaryCall(&context, "/etcdserverpb.Maintenance/Status", empty, &queue);

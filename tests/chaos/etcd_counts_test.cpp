@@ -1,4 +1,4 @@
-// What a lock costs an etcd server: calls and messages, by the server's own counters.
+// What a lock costs an etcd server: calls and messages, from the server's own counters.
 #include "chaos/grants.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
@@ -29,10 +29,10 @@ using test::eventually;
 using test::kLong;
 using test::Stopwatch;
 
-constexpr auto kSession = 90s;  // a keepalive every thirty seconds, a look of the backstop after 30
-constexpr auto kYoung = 100ms;  // a younger hold is not watched, nor a younger waiter's own key
+constexpr auto kSession = 90s;  // the keepalives and the looks of the backstop come every 30 s
+constexpr auto kYoung = 100ms;  // a hold or a waiter's own key is not watched before this age
 
-// gRPC's own pools grow to the number of processors when it is busy; not with what waits.
+// gRPC's own pools grow up to the number of processors when it is busy, but not with the waiters.
 constexpr int kPools = 2;
 
 // One server for all tests of this process.
@@ -44,9 +44,9 @@ test::EtcdCluster& server() {
 struct Counted {
   std::int64_t txn = 0;
   std::int64_t range = 0;
-  std::int64_t other = 0;   // all other calls that are no streams
-  std::int64_t watch = 0;   // messages on the streams of watches, from clients: create and cancel
-  std::int64_t events = 0;  // and to clients: created, cancelled, and events
+  std::int64_t other = 0;   // all other unary calls
+  std::int64_t watch = 0;   // messages from clients on watch streams: create and cancel
+  std::int64_t events = 0;  // messages to clients on watch streams: created, cancelled, and events
   bool operator==(const Counted&) const = default;
 };
 
@@ -60,7 +60,7 @@ std::ostream& operator<<(std::ostream& out, const Counted& c) {
              << ", watch messages " << c.watch << " in and " << c.events << " out";
 }
 
-// Nothing of ours is asked in between: counting does not count.
+// Reading the counters does not change them.
 Counted counted() {
   auto& etcd = server();
   Counted now;
@@ -90,7 +90,7 @@ class EtcdCounts : public ::testing::Test {
     options.connect_timeout = kLong;
     return Client::connect("etcd://" + server().hosts() + "/counts", options);
   }
-  // Until nothing was asked for this long; the counters then.
+  // Waits until there was no request for this long. Returns the counters of that moment in `then`.
   static ::testing::AssertionResult silence(std::chrono::milliseconds time, Counted& then) {
     return eventually("silence", [&] {
       then = counted();
@@ -111,7 +111,7 @@ TEST_F(EtcdCounts, AFreeLockCostsTwoTransactions) {
   constexpr int kRounds = 200;
   auto client = connect();
   auto mutex = client.mutex(name_);
-  int old = 0;  // holds that may have been watched, because this machine was busy
+  int old = 0;  // holds that may have been watched, because the machine was busy
   const Counted before = counted();
   const Stopwatch all;
   for (int i = 0; i < kRounds; ++i) {
@@ -147,15 +147,16 @@ TEST_F(EtcdCounts, AParkedWaiterIsSilent) {
   auto other = connect();
   auto held = other.mutex(name_).acquire({.timeout = kLong});
   Waiter waiter(client.mutex(name_));
-  // The holder's own, the waiter's of the holder, the waiter's own.
+  // The holder watches its key. The waiter watches the holder's key and its own.
   ASSERT_TRUE(eventually("all watches", [] { return server().watchers(0) == 3; }));
   Counted before;
-  ASSERT_TRUE(silence(1s, before));  // a look after a watch has begun may still be on its way
+  ASSERT_TRUE(silence(1s, before));  // a look that follows a new watch may still be on its way
   held.release();
   ASSERT_TRUE(eventually("granted", [&] { return waiter.granted(); }));
   const Counted cost = counted() - before;
   EXPECT_EQ(cost.txn, 1) << cost;
-  // The member tells its watchers a moment before it can be read: then the cluster is asked.
+  // A member reports an event a moment before the change can be read. A second look then goes
+  // through the cluster.
   EXPECT_LE(cost.range, 2) << cost;
   EXPECT_EQ(cost.other, 0) << cost;
   waiter.release();
@@ -187,7 +188,8 @@ TEST_F(EtcdCounts, ALockUnderContentionCostsOneWatchAndAtMostTwoRangesMore) {
   EXPECT_EQ(cost.txn, 2 * 2 * kRounds);
   EXPECT_LE(cost.range, 2 * 2 * kRounds);
   EXPECT_GT(cost.watch, 0) << "nobody has waited";
-  // One is created, and cancelled; so is that of a key of one's own that grows old.
+  // Each watch costs two messages: create and cancel. A key that grows old has a watch of its own,
+  // too.
   EXPECT_LE(cost.watch, 2 * (2 * kRounds + 2 * old));
   EXPECT_EQ(cost.other, 0);
 }
@@ -210,11 +212,12 @@ TEST_F(EtcdCounts, AReleaseWakesOneOfAThousandWaiters) {
   const Stopwatch joining;
   const Counted alone = counted();
   for (std::size_t i = 1; i <= kClients; ++i) ASSERT_TRUE(join(i));
-  const int threads = test::threads_of_this_process();  // with all there are
+  const int threads = test::threads_of_this_process();  // all threads exist now
   for (std::size_t i = kClients + 1; i <= kWaiters; ++i) {
     waiters.push_back(std::make_unique<Waiter>(clients[i % kClients].mutex(name_)));
   }
-  // Each watches itself and, since neighbours are of different clients, whoever is ahead.
+  // Each waiter watches its own key and the key of its predecessor, which belongs to another
+  // client.
   constexpr auto kWatches = static_cast<std::int64_t>(2 * kWaiters + 1);
   ASSERT_TRUE(test::eventually_with(
       "all are parked", kLong, [] { return server().watchers(0) >= kWatches * 9 / 10; },
@@ -226,7 +229,7 @@ TEST_F(EtcdCounts, AReleaseWakesOneOfAThousandWaiters) {
   Counted before;
   ASSERT_TRUE(silence(500ms, before));
 
-  // In the order of the line, which need not be that in which different clients asked.
+  // The grants come in queue order, which need not be the order of the calls of different clients.
   const Stopwatch watch;
   first.release();
   for (std::size_t served = 1; served <= kWaiters; ++served) {
@@ -243,12 +246,12 @@ TEST_F(EtcdCounts, AReleaseWakesOneOfAThousandWaiters) {
   const Counted cost = counted() - before;
   report("1000 hand-overs", watch, cost);
   EXPECT_EQ(cost.txn, static_cast<std::int64_t>(kWaiters + 1));
-  // One looks for each release, now and then a second time (as above), and what the backstop of
-  // each client may look.
+  // One look for each release, sometimes a second one (see above), and the looks of the backstop of
+  // each client.
   const auto backstops = static_cast<std::int64_t>(kClients) * (1 + watch.elapsed() / 30s);
   EXPECT_LE(cost.range, static_cast<std::int64_t>(kWaiters + kWaiters / 20) + backstops);
-  // A deletion is heard by the next one and by its owner; each says that it listens no more, and
-  // the server that it has heard that.
+  // The next waiter and the owner of a key receive its deletion. Both then cancel their watches,
+  // and the server confirms each cancellation.
   EXPECT_LE(cost.events, 4 * static_cast<std::int64_t>(kWaiters + 1));
   EXPECT_LE(cost.watch, 2 * static_cast<std::int64_t>(kWaiters + 1));
   EXPECT_EQ(cost.other, 0);

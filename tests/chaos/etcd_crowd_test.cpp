@@ -1,4 +1,4 @@
-// A crowd on a cluster of etcd servers, one of which is killed while they wait.
+// Thousands of waiters on a cluster of etcd servers, one of which is killed while they wait.
 #include "chaos/grants.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
@@ -31,7 +31,8 @@ using test::kLong;
 using test::Stopwatch;
 
 // gRPC's own pools (executors, resolvers, timers, its event engine) grow to about two threads a
-// processor when it is busy, not with what waits. They have names; ours go by the program's.
+// processor when it is busy, but not with the waiters. gRPC gives names to its threads. The threads
+// of baton have the name of the program.
 int threads_of_ours() {
   const auto name = [](const std::filesystem::path& task) {
     std::string text;
@@ -46,7 +47,7 @@ int threads_of_ours() {
   return count;
 }
 
-constexpr auto kSession = 40s;  // outlives the fault: everybody keeps his place
+constexpr auto kSession = 40s;  // longer than the fault: all waiters keep their places
 
 class EtcdCrowd : public ::testing::Test {
  protected:
@@ -56,11 +57,11 @@ class EtcdCrowd : public ::testing::Test {
     options.servers = 3;
     etcd_.emplace(options);
   }
-  // Asks this server first.
+  // The client connects to this server first.
   Client connect(int server) {
     ClientOptions options;
     options.session_timeout = kSession;
-    options.connect_timeout = kLong;  // also bounds inspect()
+    options.connect_timeout = kLong;  // also limits inspect()
     options.log = [](LogLevel, std::string_view) {};
     std::string hosts;
     for (int i = 0; i < etcd_->size(); ++i) {
@@ -68,12 +69,12 @@ class EtcdCrowd : public ::testing::Test {
     }
     return Client::connect("etcd://" + hosts + "/crowd", options);
   }
-  // In the store, by a server's count: reading them all is work for everybody.
+  // Counts the keys by a counter of the server, because reading them all is work for the server.
   std::size_t keys(int server) const {
     return static_cast<std::size_t>(
         std::max(0.0, etcd_->metric(server, "etcd_debugging_mvcc_keys_total")));
   }
-  // However slow this machine is, the next ones come.
+  // Waits as long as the count keeps growing, so a slow machine does not fail the test.
   template <class Count>
   static ::testing::AssertionResult all_of(const std::string& what, std::size_t all, Count count) {
     for (auto n = count(); n < all; n = count()) {
@@ -97,7 +98,7 @@ TEST_F(EtcdCrowd, FiveThousandWaitersKeepTheirOrderWhenTheirServerIsKilled) {
   for (std::size_t i = 0; i < kClients; ++i) clients.push_back(connect(theirs));
   auto observer = connect(etcd_->leader());
   auto lock = std::make_optional(observer.mutex(name).acquire({.timeout = kLong}));
-  // All threads are there once each has used both streams; a handler's thread, too.
+  // All threads exist after each client has used both of its streams and has called a handler.
   for (std::size_t i = 0; i < kClients; ++i) {
     Grants one;
     clients[i].mutex("first").acquire_async({}, [&](Result<Lock> r) { one.add(std::move(r)); });
@@ -115,7 +116,7 @@ TEST_F(EtcdCrowd, FiveThousandWaitersKeepTheirOrderWhenTheirServerIsKilled) {
     }
   }
   ASSERT_TRUE(all_of("in line", kAll + 1, [&] { return keys(theirs); }));
-  // Each watches itself; keys between waiters of one client are watched once.
+  // Each waiter watches its own key. A key between two waiters of one client is watched once.
   ASSERT_TRUE(in_time("all are parked",
                       [&] { return etcd_->watchers(theirs) >= static_cast<std::int64_t>(kAll); }));
   const auto joined = joining.elapsed();
@@ -126,7 +127,7 @@ TEST_F(EtcdCrowd, FiveThousandWaitersKeepTheirOrderWhenTheirServerIsKilled) {
   }
   auto line = line_of(observer, name);
   ASSERT_EQ(line.size(), kAll + 1);
-  line.erase(line.begin());  // the first holder is not of the crowd
+  line.erase(line.begin());  // the first holder is the observer
   for (auto& client : clients) EXPECT_EQ(client.session().endpoint, etcd_->host(theirs));
 
   const Stopwatch serving;

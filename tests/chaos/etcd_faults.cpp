@@ -1,5 +1,6 @@
-// Servers and clients that die, stop and come back under a crowd that takes locks all the time: no
-// two holds overlap, tokens rise, no key and no lease is left, and everybody goes on.
+// Servers and clients die, stop and come back while a crowd acquires locks continuously. No two
+// holds may overlap, tokens must rise, no key and no lease may be left, and all clients must
+// continue.
 #include "chaos/etcd_faults.h"
 
 #include "chaos/server_faults.h"
@@ -69,11 +70,11 @@ Client EtcdFaults::connect(const std::string& root, const std::string& label) {
 
 namespace {
 
-// etcd#15247 (docs/stores/etcd.md has the versions): a leader that was stopped and resumes revokes
-// leases that expired by its own clock, though the new leader has seen them renewed. The store then
-// frees a lock before its time, and no client can prevent it: the next client holds the lock while
-// the old holder's deadline lies ahead, or while the answer that grants the lock is under way. The
-// promise is that of any forced release: the old holder is told within a second.
+// etcd#15247 (docs/stores/etcd.md lists the versions): a leader that was stopped and resumes
+// revokes leases that expired by its own clock, although the new leader has seen them renewed. The
+// store then frees a lock too early, and no client can prevent it: the next client is granted the
+// lock before the old holder's deadline, or while the answer that grants the lock is under way.
+// Then the promise for a forced release applies: the old holder is told within a second.
 //
 // A conflict counts as this bug only with proof: it began after the old leader resumed, the hold
 // was reported lost, and one revision removed all keys of its lease. Only the test that stops a
@@ -101,10 +102,11 @@ void expect_revoked(test::EtcdStore& etcd, const std::string& prefix,
 
 class EtcdFaultsCrowd : public EtcdFaults {
  protected:
-  // leader_back: set by the fault if it stops a leader and lets it go on.
+  // leader_back: the fault sets it to the time at which a stopped leader continues.
   static void with_crowd(const std::function<void(Crowd&)>& fault, bool linger = true,
                          const std::chrono::nanoseconds* leader_back = nullptr) {
-    // Not before the deadlines stand on a keepalive: the first comes after a third of the TTL.
+    // Wait for the first keepalive, after a third of the TTL, so that deadlines are based on a
+    // keepalive.
     const auto later = [&](Crowd& crowd) {
       EXPECT_TRUE(wait_until({}, kEtcdTtl / 3 + 300ms));
       fault(crowd);
@@ -121,7 +123,7 @@ class EtcdFaultsCrowd : public EtcdFaults {
                          *leader_back);
         }
       }
-      // Each client has one lease again, whatever it had meanwhile.
+      // Each client has exactly one lease again at the end.
       EXPECT_TRUE(leases_settle(Crowd::kClients + 1));
       for (const auto& key : etcd().keys()) ADD_FAILURE() << "left behind: " << key.key;
       crowd.close_clients();
@@ -163,7 +165,7 @@ TEST_F(EtcdFaultsCrowd, AStoppedProcessWakesUpWithoutItsLock) {
   with_crowd([](Crowd& crowd) { process_stopped(store(), crowd, 2 * kEtcdTtl); }, false);
 }
 
-// Nobody is lost: the lease outlives it all, and whoever holds keeps what he has.
+// No lock is lost: the leases outlive the resets, and each holder keeps its lock.
 TEST_F(EtcdFaultsCrowd, GoesOnWhenConnectionsAreResetAgainAndAgain) {
   with_crowd([](Crowd& crowd) {
     const Stopwatch watch;
@@ -176,7 +178,7 @@ TEST_F(EtcdFaultsCrowd, GoesOnWhenConnectionsAreResetAgainAndAgain) {
   });
 }
 
-// Watches that begin at a revision which is gone are cancelled by the server: that is no deletion.
+// The server cancels watches that begin at a compacted revision. That must not count as a deletion.
 TEST_F(EtcdFaultsCrowd, AHundredWaitersGoOnWhileTheStoreIsCompacted) {
   constexpr int kWaiters = 100;
   with_crowd([](Crowd& crowd) {
@@ -232,7 +234,7 @@ TEST_F(EtcdFaultsCrowd, AHundredWaitersGoOnWhileTheStoreIsCompacted) {
 
 // The contract: the entry of a crashed holder is gone within the session timeout and a second.
 TEST_F(EtcdFaults, AfterACrashTheNextOneHoldsWithinTheTtlAndASecond) {
-  constexpr auto kSlack = 250ms;  // for watches to be told, and for threads to be run
+  constexpr auto kSlack = 250ms;  // for the watch events and for busy threads
   const char* const more = std::getenv("BATON_RUNS");
   const int runs = more == nullptr ? 2 : std::atoi(more);
   etcd().wait_synced();

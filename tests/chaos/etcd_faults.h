@@ -1,4 +1,4 @@
-// What the tests of faults on etcd share: real servers, and what must not be left on them.
+// Shared by the tests of faults on etcd: real servers, and a check that nothing is left on them.
 #pragma once
 
 #include "chaos/faults.h"
@@ -14,15 +14,15 @@
 
 namespace baton::chaos {
 
-inline constexpr std::chrono::milliseconds kEtcdTtl{4'000};  // of leases
+inline constexpr std::chrono::milliseconds kEtcdTtl{4'000};  // TTL of the leases
 
-// A server looks for leases that have run out every half second, and a whole one is promised.
+// A server looks for expired leases every half second. The contract promises a whole second.
 inline constexpr std::chrono::milliseconds kEtcdGrace{1'000};
 
 FaultyStore store_of(const test::EtcdCluster& etcd, std::chrono::milliseconds ttl = kEtcdTtl);
 
-// Three servers, shared by all tests of the process. After each test nothing is left on them: no
-// key, and no lease.
+// Three servers, shared by all tests of the process. After each test no key and no lease may be
+// left on them.
 class EtcdFaults : public ::testing::Test {
  protected:
   static void SetUpTestSuite();
@@ -33,7 +33,7 @@ class EtcdFaults : public ::testing::Test {
   static FaultyStore store() { return store_of(etcd()); }
   static Client connect(const std::string& root, const std::string& label = "client");
 
-  // So many leases and no more, at the latest when those of dead sessions have run out.
+  // Waits until exactly so many leases exist, at most until those of dead sessions have expired.
   static ::testing::AssertionResult leases_settle(std::size_t count);
 
  private:

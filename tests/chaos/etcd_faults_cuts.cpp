@@ -1,5 +1,5 @@
-// The connection breaks at every single message of an acquire and of a release, once on the way to
-// the server and once on the way back: the outcome is the same as if nothing had happened.
+// The connection is cut at every single message of an acquire and of a release, once on the way to
+// the server and once on the way back. The outcome must be the same as without the cut.
 #include "chaos/etcd_faults.h"
 #include "chaos/faults_cuts.h"
 
@@ -9,8 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::Direction;
 
-// A server that learns of the end of a connection gives up what came by it, so it is an answer that
-// is lost, not a request that is let through.
+// An etcd server cancels the requests of a connection that ends. So a cut on the way back loses the
+// answer, after the server has executed the request.
 class EtcdCase final : public CutCase {
  public:
   using CutCase::arm;
@@ -48,7 +48,7 @@ TEST_F(EtcdFaultsCuts, AnAcquireThatIsGivenUpLeavesNothingWhateverIsCut) {
   cuts().acquire_that_is_given_up(8);
 }
 
-// The answer comes when nobody waits for it any more, and so does that of the removal.
+// The answer to the join comes after the timeout of the acquire. So does the answer to the removal.
 TEST_F(EtcdFaultsCuts, AnAcquireThatIsGivenUpBeforeItIsAnsweredLeavesNothing) {
   const std::string root = fresh_root();
   test::Proxy proxy(etcd().client_port(0));

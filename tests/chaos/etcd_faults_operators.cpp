@@ -1,4 +1,4 @@
-// What operators do by hand, and stores that are not what they were.
+// Actions of operators, and stores whose data was replaced.
 #include "chaos/etcd_faults.h"
 #include "support/eventually.h"
 
@@ -22,9 +22,9 @@ using test::eventually;
 using test::kLong;
 using test::Stopwatch;
 
-constexpr auto kNoticed = 1s;  // the contract: while connected
+constexpr auto kNoticed = 1s;  // the contract, while the client is connected
 
-// When a lock was lost.
+// Records when a lock was lost.
 class Loss {
  public:
   explicit Loss(const Lock& lock)
@@ -53,7 +53,7 @@ class EtcdFaultsOperators : public EtcdFaults {
                 static_cast<long long>(loss.after(since).count()),
                 lock.lost_reason().message().c_str());
   }
-  // The keys of this lock, in the order in which they stand in line.
+  // The keys of this lock, in queue order.
   std::vector<test::EtcdKey> line(const std::string& name) {
     auto keys = etcd().keys(root_ + "/" + name + "/");
     std::sort(keys.begin(), keys.end(),
@@ -78,7 +78,7 @@ TEST_F(EtcdFaultsOperators, ARevokedLeaseEndsTheHoldWithinASecondAndWaitersGoOn)
   auto other = connect(root_);
   auto lock = holder.mutex("job").acquire({.timeout = kLong});
   const Loss loss(lock);
-  auto same = waiting(holder, "job");  // its session ends, too: it joins again, at the end
+  auto same = waiting(holder, "job");  // its session ends, too, so it joins again at the end
   ASSERT_TRUE(in_line("job", 2));
   auto next = waiting(other, "job");
   ASSERT_TRUE(in_line("job", 3));
@@ -109,7 +109,7 @@ TEST_F(EtcdFaultsOperators, ADeletedKeyEndsTheHoldWithinASecond) {
     ASSERT_TRUE(etcd().remove_key(line("job").at(0).key));
     expect_lost_soon(lock, loss, begin, Errc::evicted);
     EXPECT_GT(next.get().token(), lock.token());
-    kept.verify(kLong);  // the session goes on
+    kept.verify(kLong);  // the session continues
   }
 }
 
@@ -160,7 +160,7 @@ TEST_F(EtcdStores, AHoldIsLostWhenAnotherClusterAnswersInsteadAndTheClientRecove
   EXPECT_EQ(test::EtcdStore(other.host(0)).keys().size(), 0U) << "nothing went to the other one";
 }
 
-// What is asked next is answered by a store that knows nothing of us.
+// After the wipe, the store that answers does not know the client.
 TEST_F(EtcdStores, AHoldIsLostWhenItsStoreIsWipedAndTheClientRecovers) {
   for (const bool another_cluster : {true, false}) {
     SCOPED_TRACE(another_cluster ? "another cluster" : "set back");
@@ -175,12 +175,12 @@ TEST_F(EtcdStores, AHoldIsLostWhenItsStoreIsWipedAndTheClientRecovers) {
     const Stopwatch watch;
     ASSERT_TRUE(eventually("the loss", [&] { return lock.lost_token().stop_requested(); }));
     EXPECT_LT(watch.elapsed(), 10s);
-    // One that was set back may say first that it does not know the lease.
+    // A store that was set back may report first that the lease does not exist.
     EXPECT_TRUE(lock.lost_reason() == make_error_code(Errc::store_changed) ||
                 (!another_cluster && lock.lost_reason() == make_error_code(Errc::session_expired)))
         << lock.lost_reason().message();
     EXPECT_FALSE(lock.valid());
-    auto again = next.get();  // it has joined again by itself
+    auto again = next.get();  // the waiter has joined again by itself
     again.verify(kLong);
     EXPECT_EQ(etcd.keys("/app/").size(), 1U);
     again.release(kLong);
@@ -188,7 +188,7 @@ TEST_F(EtcdStores, AHoldIsLostWhenItsStoreIsWipedAndTheClientRecovers) {
   }
 }
 
-// A store that is full takes no new keys, and renews no lease less for it.
+// A full store accepts no new keys, but still renews leases.
 TEST_F(EtcdStores, HoldsGoOnInAStoreThatIsFullAndJoinsWaitForRoom) {
   test::EtcdOptions options;
   options.flags = {"--quota-backend-bytes=4194304"};
@@ -211,7 +211,7 @@ TEST_F(EtcdStores, HoldsGoOnInAStoreThatIsFullAndJoinsWaitForRoom) {
   lock.verify(kLong);
   EXPECT_NE(late.wait_for(0s), std::future_status::ready) << "in a store that takes no keys";
   EXPECT_EQ(client.list(), std::vector<std::string>{"job"});
-  lock.release(kLong);  // frees room
+  lock.release(kLong);  // frees space
   auto second = next.get();
   EXPECT_GT(second.token(), lock.token());
   etcd.compact();

@@ -1,5 +1,5 @@
-// JSON web tokens that live for a few seconds, whatever is done with them: servers from 3.4.42,
-// 3.5.28 and 3.6.9 on check them with every keepalive.
+// JSON web tokens that expire after a few seconds, even if they are used. Servers from 3.4.42,
+// 3.5.28 and 3.6.9 check them with every keepalive.
 #include "chaos/etcd_security.h"
 #include "chaos/grants.h"
 #include "support/eventually.h"
@@ -54,8 +54,8 @@ class EtcdJwt : public EtcdSecurity {
   std::optional<test::EtcdCluster> etcd_;
 };
 
-// Beats come every 2 s, and every second one meets a token that has run out. The client asks
-// nothing else: without a new token for the stream the hold would be lost after 6 s.
+// Keepalives come every 2 s, and every second one meets an expired token. The client sends no other
+// requests: without a new token for the stream it would lose the lock after 6 s.
 TEST_F(EtcdJwt, AHoldAndItsWaiterOutliveManyTokens) {
   auto holder = connect(6s);
   auto other = connect(6s);
@@ -74,7 +74,7 @@ TEST_F(EtcdJwt, AHoldAndItsWaiterOutliveManyTokens) {
   EXPECT_EQ(log_.count(LogLevel::warning, "lost"), 0U);
 }
 
-// Every beat meets a token that has run out.
+// Every keepalive meets an expired token.
 TEST_F(EtcdJwt, TokensThatLiveForLessThanABeatAreEnough) {
   auto holder = connect(12s);
   auto lock = holder.mutex("job").acquire({.timeout = kLong});

@@ -1,4 +1,4 @@
-// What the tests of users and certificates on etcd share: everything that is said is listened to.
+// Shared by the tests of users and certificates on etcd: captures all log lines and error messages.
 #pragma once
 
 #include "chaos/refusals.h"
@@ -30,7 +30,7 @@ inline constexpr User kReader{"reader", test::kReaderPassword};
 inline constexpr User kOther{"other", test::kOtherPassword};
 inline constexpr User kPretender{"app", test::kWrongPassword};
 
-// Whatever a test does: no password, no token and no key in what it heard.
+// After each test: no log line contains a password, a token or a private key.
 class EtcdSecurity : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,14 +40,14 @@ class EtcdSecurity : public ::testing::Test {
     }
   }
   void TearDown() override {
-    // As servers make them.
+    // The form of the tokens that servers give out.
     const std::regex token("[A-Za-z]{16}\\.[0-9]+");
     for (const auto& [level, line] : log_.lines()) {
       expect_discreet(line, secrets_);
       EXPECT_FALSE(std::regex_search(line, token)) << line;
     }
   }
-  // The lines of a file with a private key are secrets.
+  // Adds the lines of a private key file to the secrets.
   void keep_secret(const std::string& key_file) {
     std::ifstream file(key_file);
     for (std::string line; std::getline(file, line);) {

@@ -1,4 +1,4 @@
-// Who may touch a lock on etcd, tokens that run out, and that passwords stay where they are.
+// Permissions of users on etcd, tokens that expire, and passwords that must not be shown.
 #include "chaos/etcd_security.h"
 #include "chaos/grants.h"
 #include "support/eventually.h"
@@ -17,7 +17,7 @@ using test::eventually;
 using test::kLong;
 using test::Stopwatch;
 
-constexpr auto kTokenLife = 2s;  // without use
+constexpr auto kTokenLife = 2s;  // if it is not used
 
 std::chrono::seconds long_hold() {
   const char* const text = std::getenv("BATON_HOLD_SECONDS");
@@ -40,7 +40,7 @@ class EtcdUsers : public EtcdSecurity {
   Client connect(const ClientOptions& options) {
     return Client::connect("etcd://" + etcd_->hosts() + "/app", options);
   }
-  // It may neither wait for the lock nor remove who holds it.
+  // The client may neither wait for the lock nor evict its holder.
   void expect_kept_out(Client& client, const std::string& name, const std::string& entry) {
     auto mutex = client.mutex(name);
     refused(Errc::permission_denied, [&] { (void)mutex.acquire({.timeout = kLong}); });
@@ -57,9 +57,9 @@ class EtcdUsers : public EtcdSecurity {
   std::optional<test::EtcdCluster> etcd_;
 };
 
-// Nobody says anything for longer than a token lives, again and again: the next call, and the next
-// watch on a stream that was opened with the old one, need another. Sessions are so long that a
-// waiter who is not told by a watch would wait for its backstop.
+// Several times, no request is sent for longer than a token lives. The next call, and the next
+// watch on a stream that was opened with the old token, need a new one. The sessions are so long
+// that a waiter that misses its watch event would wait for the backstop.
 TEST_F(EtcdUsers, AHoldAndItsWaitersOutliveTheirTokens) {
   start();
   auto holder = connect(as(kApp));
@@ -111,10 +111,10 @@ TEST_F(EtcdUsers, WhoHasNoRightToThePrefixIsKeptOutAndToldSo) {
                               [&] { (void)other.mutex("new").acquire({.timeout = kLong}); });
     expect_says(text, "permissions of its roles");
   };
-  etcd().allow_reading(kOther.name, "/app/~token_base");  // without it connect() is refused
+  etcd().allow_reading(kOther.name, "/app/~token_base");  // otherwise connect() is refused
   kept_out(connect(as(kOther)));
-  // Without a user: older servers give everyone a lease and refuse the rest, newer ones refuse the
-  // lease, and with it the connection.
+  // Without a user: older servers grant a lease to every client and refuse all else. Newer servers
+  // refuse the lease, and so the client cannot connect.
   std::optional<Client> stranger;
   try {
     stranger.emplace(connect(nobody()));
@@ -127,7 +127,7 @@ TEST_F(EtcdUsers, WhoHasNoRightToThePrefixIsKeptOutAndToldSo) {
   EXPECT_EQ(app.inspect("job").entries.size(), 1U);
 }
 
-// Tokens without the base that the store may record would be smaller than those of other clients.
+// A client that does not know the recorded token base would have smaller tokens than other clients.
 TEST_F(EtcdUsers, WhoMayNotReadTheTokenBaseIsRefusedAtOnce) {
   start();
   const auto text = refused(Errc::permission_denied, [&] { (void)connect(as(kOther)); });
@@ -135,7 +135,7 @@ TEST_F(EtcdUsers, WhoMayNotReadTheTokenBaseIsRefusedAtOnce) {
   expect_says(text, "permissions of its roles");
   etcd().allow_reading(kOther.name, "/app/~token_base");
   EXPECT_EQ(connect(as(kOther)).session().token_base, 0U);
-  // A user of the root may record one, and a reader of it may not.
+  // A user of the root may record a token base, but a user that may only read the root may not.
   const std::string url = "etcd://" + etcd().hosts() + "/app?token_base=5000";
   refused(Errc::permission_denied, [&] { (void)Client::connect(url, as(kReader)); });
   EXPECT_EQ(Client::connect(url, as(kApp)).session().token_base, 5000U);
@@ -152,14 +152,14 @@ TEST_F(EtcdUsers, WhoMayReadLooksAndDoesNotTouch) {
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].token, lock.token());
   EXPECT_EQ(reader.list(), std::vector<std::string>{"job"});
-  // One attempt on a lock that is held ends with the look that it may have.
+  // One attempt on a held lock needs only a look, which this user may do.
   EXPECT_FALSE(reader.mutex("job").try_acquire().has_value());
   refused(Errc::permission_denied, [&] { (void)reader.mutex("free").try_acquire(); });
   expect_kept_out(reader, "job", seen[0].id);
   lock.verify();
 }
 
-// Tokens from before any change of users are refused.
+// After any change of users, the server refuses older tokens.
 TEST_F(EtcdUsers, ChangesOfUsersAreNotNoticedByThoseWhoStay) {
   start();
   auto app = connect(as(kApp));
@@ -188,7 +188,7 @@ TEST_F(EtcdUsers, UsersMayBeTurnedOnWhileAClientIsConnected) {
   start(false);
   auto app = connect(as(kApp));
   auto other = connect(as(kApp));
-  // A thread of its own writes the log.
+  // The log is written by a separate thread.
   EXPECT_TRUE(eventually("both say so", [&] {
     return log_.count(LogLevel::warning, "authentication is disabled in the etcd cluster") == 2;
   }));

@@ -1,4 +1,4 @@
-// Threads of baton and of gRPC take no signals of the program.
+// Threads of baton and of gRPC do not take signals that are meant for the program.
 #include "support/certificates.h"
 #include "support/child.h"
 #include "support/etcd_server.h"
@@ -18,7 +18,7 @@ class EtcdSignals : public ::testing::Test {
   void SetUp() override {
     if (!test::etcd_installed()) GTEST_SKIP() << "no etcd on this machine";
   }
-  // A program that connects with no signal blocked, and blocks SIGTERM afterwards to wait for it.
+  // The program connects with no signal blocked. Then it blocks SIGTERM and waits for it.
   static void expect_clean_end(const std::vector<std::string>& arguments) {
     test::Child child(arguments);
     std::string open;
@@ -37,7 +37,7 @@ TEST_F(EtcdSignals, AProgramThatWaitsForSigtermEndsCleanly) {
   expect_clean_end({"sigwait", "etcd://" + etcd.hosts() + "/app", "job"});
 }
 
-// Names are looked up by other threads of gRPC than addresses.
+// gRPC looks up names in other threads than addresses.
 TEST_F(EtcdSignals, AProgramThatConnectsByNameEndsCleanly) {
   const test::EtcdCluster etcd;
   const auto url = "etcd://localhost:" + std::to_string(etcd.client_port(0)) + "/app";

@@ -1,4 +1,5 @@
-// TLS to etcd: who is believed, what is said when somebody is not, and what is refused unasked.
+// TLS to etcd: which servers are trusted, what errors report, and what is refused without a
+// connection.
 #include "chaos/etcd_security.h"
 #include "support/eventually.h"
 #include "support/proxy.h"
@@ -34,7 +35,7 @@ class EtcdTls : public EtcdSecurity {
     options.certificates = certificates_;
     return options;
   }
-  // A server that is not believed is tried until the time is over.
+  // A client retries until connect_timeout if it does not trust the server.
   ClientOptions trusting(const std::string& ca) const {
     ClientOptions options = nobody();
     options.connect_timeout = 3s;
@@ -57,7 +58,7 @@ class EtcdTls : public EtcdSecurity {
     lock.verify(kLong);
     lock.release(kLong);
   }
-  // Nothing is even tried: no connection was made. What is said.
+  // The options are refused before any connection is made. Returns the message.
   std::string refused_before(const ClientOptions& options,
                              const std::string& scheme = "etcds") const {
     const test::Proxy door(1);
@@ -112,7 +113,7 @@ TEST_F(EtcdTls, DoesNotBelieveAServerWhoseCertificateIsWrongAndSaysWhy) {
 
 TEST_F(EtcdTls, DoesNotBelieveAServerOfAnAuthorityThatIsNotTrusted) {
   const test::EtcdCluster etcd(server());
-  // The one that was given, and those of this machine.
+  // Neither the given authority nor those of this machine have signed its certificate.
   for (const auto& options : {trusting(certificates().other_ca()), trusting("")}) {
     const auto text = refused(Errc::connection_failed, [&] { (void)connect(etcd, options); });
     expect_says(text, "is not signed by an authority we trust");
@@ -175,7 +176,7 @@ TEST_F(EtcdTls, PasswordsThatCannotBeReadAreRefusedBeforeAnything) {
   refused_before(both);
 }
 
-// Users on top of TLS, and everything that can go wrong after it went well: nothing is given away.
+// Users and TLS together. Whatever fails after the connection, no message shows a secret.
 TEST_F(EtcdTls, SecretsStayWhereTheyAreWhateverFails) {
   test::EtcdCluster etcd(server(ServerCertificate::kGood, true));
   etcd.add_user(kApp.name, kApp.password, "/app/");

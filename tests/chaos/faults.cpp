@@ -47,7 +47,7 @@ std::string fresh_root() {
 }
 
 ::testing::AssertionResult nobody_in_line(Client& observer, const FaultyStore& store) {
-  // A second for a busy machine.
+  // One second more, because the machine may be busy.
   return eventually(
       "nobody in line", [&] { return observer.list().empty(); }, store.session + store.grace + 1s);
 }
@@ -64,7 +64,7 @@ Crowd::Crowd(const FaultyStore& store, std::string root) : root_(std::move(root)
     for (const auto port : store.ports) {
       member.proxies.emplace_back(std::make_unique<test::Proxy>(port));
     }
-    // Not all to the same server first.
+    // Not all clients use the same server first.
     std::string hosts;
     for (std::size_t n = 0; n < member.proxies.size(); ++n) {
       hosts += (n == 0 ? "" : ",") + member.proxies[(i + n) % member.proxies.size()]->host();
@@ -85,7 +85,7 @@ void Crowd::work(int client, int lock, const std::stop_token& stop) {
   auto mutex = member.client->mutex(name(lock));
   std::minstd_rand random(static_cast<unsigned>(lock) + 1);
   while (!stop.stop_requested()) {
-    // Who waits longer than this was forgotten.
+    // A longer wait means that the waiter was forgotten.
     auto result = mutex.acquire_result({.timeout = kLong, .stop = stop});
     if (result) {
       hold(std::move(result).value(), client, lock, random() % 20);
@@ -109,13 +109,14 @@ void Crowd::hold(Lock lock, int client, int which, unsigned length_ms) {
   });
   if (lingers) --lingering_;
   const std::uint64_t token = lock.token();
-  bool taken = !lock.valid();  // by then, or before its entry could be removed
+  // True if the lock is lost before its release; below, also if it is lost during the release.
+  bool taken = !lock.valid();
   try {
     lock.release();
   } catch (const Error& error) {
     if (error.errc() == Errc::lock_lost) ++lost_;
     taken = taken || error.errc() != Errc::timeout;
-    // Also while it is being released.
+    // The lock may also be lost while it is being released.
     EXPECT_TRUE(error.errc() == Errc::lock_lost || error.errc() == Errc::session_expired ||
                 error.errc() == Errc::timeout)
         << error.what();
@@ -209,7 +210,7 @@ void expect_exclusive(Crowd& crowd) {
   }
 }
 
-// ---- a process that holds
+// ---- a process that holds a lock
 
 HoldingChild::HoldingChild(const std::string& url, std::chrono::milliseconds session,
                            const std::string& name)
@@ -271,14 +272,15 @@ std::vector<std::chrono::milliseconds> time_after_crashes(const FaultyStore& sto
     std::printf("[          ] the next one held after %lld ms\n",
                 static_cast<long long>(took.back().count()));
   }
-  client.close();  // before what its handlers write to
+  client.close();  // before `granted` is destroyed, which its handlers write to
   return took;
 }
 
 namespace {
 
-// The role of a child process: --hold URL MS NAME FILE. Takes the lock, writes "held", and asks
-// until it is lost; then its record (see history/holds.h) goes to the file, and it ends.
+// The role of a child process: --hold URL MS NAME FILE. Acquires the lock, writes FILE.held, and
+// asks valid() until the lock is lost. Then it writes its record (see history/holds.h) to FILE and
+// ends.
 int hold_role(const std::vector<std::string>& arguments) {
   auto client = connect_quietly(arguments.at(0),
                                 std::chrono::milliseconds(std::stol(arguments.at(1))), "child");
@@ -287,7 +289,7 @@ int hold_role(const std::vector<std::string>& arguments) {
   std::ofstream(arguments.at(3) + ".held") << lock.token() << "\n";
   const auto end = stay_while_valid(lock, [] { return false; });
   if (lock.valid()) return 5;  // loss is final
-  // Whole, or not there at all: it is renamed.
+  // The file is renamed at the end, so a reader never sees a part of it.
   const std::string part = arguments.at(3) + ".part";
   std::ofstream(part) << "child 0 0 0 " << begin.count() << " " << end.count() << " "
                       << lock.token() << " -\n";

@@ -1,4 +1,5 @@
-// What the tests of faults on real servers share: a crowd that goes on, and a process that holds.
+// Shared by the tests of faults on real servers: a crowd of clients, and a process that holds a
+// lock.
 #pragma once
 
 #include "history/holds.h"
@@ -25,12 +26,12 @@
 
 namespace baton::chaos {
 
-// The servers of a test, and how clients come to them.
+// The servers of a test, and how clients connect to them.
 struct FaultyStore {
   std::string scheme;                 // "zk"
   std::vector<std::uint16_t> ports;   // of the servers, on the loopback
   std::chrono::milliseconds session;  // timeout of the clients' sessions
-  std::chrono::milliseconds grace;    // so much later what a dead session had is gone
+  std::chrono::milliseconds grace;    // the entries of a dead session are gone so much later
 
   std::string hosts() const;  // "127.0.0.1:p1,127.0.0.1:p2"
   // root: "" or "/app".
@@ -39,27 +40,29 @@ struct FaultyStore {
   }
 };
 
-// A client that says nothing of the faults it meets.
+// Opens a client that logs nothing.
 Client connect_quietly(const std::string& url, std::chrono::milliseconds session,
                        const std::string& label);
 
-// A name that no test before has used.
+// Returns a root that no earlier test has used.
 std::string fresh_root();
 
-// Nobody is in line for any lock below the observer's root, at the latest when a session would have
-// ended. Sharp only while the clients live on: a session that is closed takes its entries along.
+// Waits until no entry is left in any queue below the observer's root, at most until a session
+// would have ended. This proves something only while the clients are connected: a session that is
+// closed removes its entries.
 ::testing::AssertionResult nobody_in_line(Client& observer, const FaultyStore& store);
 
-// Until so much time has passed.
+// Waits until so much time has passed.
 ::testing::AssertionResult wait_until(const test::Stopwatch& watch, std::chrono::milliseconds time);
 
-// Asks a lock until it is not valid any more, or until told to leave it. The last moment in which
-// it was valid; the epoch: it never was.
+// Asks valid() until it returns false, or until leave() returns true. Returns the last moment at
+// which the lock was valid, or the epoch if it never was.
 template <class Leave>
 std::chrono::nanoseconds stay_while_valid(const Lock& lock, Leave leave) {
   std::chrono::nanoseconds last{};
   for (;;) {
-    // A lock that is valid after this moment was valid in it: it was granted before.
+    // The lock was granted before this moment. So if it is valid after this moment, it was valid at
+    // it.
     const auto now = test::boot_now();
     if (!lock.valid()) return last;
     last = now;
@@ -68,8 +71,8 @@ std::chrono::nanoseconds stay_while_valid(const Lock& lock, Leave leave) {
   }
 }
 
-// Four clients, each behind proxies of its own, that take two locks and give them back all the
-// time; each client has a thread for each lock.
+// Four clients, each behind its own proxies, that acquire and release two locks continuously. Each
+// client has a thread for each lock.
 class Crowd {
  public:
   static constexpr int kClients = 4;
@@ -80,19 +83,19 @@ class Crowd {
 
   const std::string& root() const noexcept { return root_; }
 
-  // Whoever has the first lock keeps it as long as it is valid. Turning it on returns when somebody
-  // does so.
+  // While this is on, the holder of the first lock keeps it as long as it is valid. Turning it on
+  // returns when a client keeps the lock.
   ::testing::AssertionResult linger(bool on);
-  int lingerer() const noexcept { return lingerer_; }  // the client that did so last
-  // Until each client has been granted each lock a few times more.
+  int lingerer() const noexcept { return lingerer_; }  // the last client that kept the lock
+  // Waits until each client has been granted each lock two more times.
   ::testing::AssertionResult everybody_goes_on();
-  // Until somebody has been granted this lock a few times more.
+  // Waits until this lock has been granted kClients more times, to any clients.
   ::testing::AssertionResult goes_on(int lock);
-  // Everybody gives back what he has. The clients stay connected.
+  // Ends the threads, which release their locks. The clients stay connected.
   void stop();
-  void close_clients();  // after stop()
+  void close_clients();  // only after stop()
 
-  // Of the servers but this one, the one that serves most of the clients.
+  // The server that serves most of the clients, not counting the server `but`.
   int busiest(int but) const;
   history::Log& holds(int lock) { return holds_.at(static_cast<std::size_t>(lock)); }
   int lost() const noexcept { return lost_; }
@@ -117,18 +120,19 @@ class Crowd {
   std::atomic<int> lingerer_{0};
   std::atomic<int> lost_{0};
   std::vector<std::unique_ptr<Member>> members_;
-  std::vector<std::jthread> threads_;  // last: joined first
+  std::vector<std::jthread> threads_;  // last member: joined first
 };
 
-// The fault comes while somebody has the first lock and keeps it as long as it is valid (if
-// `linger`), and the second one goes from hand to hand. Afterwards everybody goes on, nobody stays
-// in line; then `check`, with the clients still connected.
+// Causes the fault while the second lock changes its holder continuously, and, if `linger` is set,
+// while the holder of the first lock keeps it as long as it is valid. Afterwards all clients must
+// continue and no entry may be left. Then runs `check`, with the clients still connected.
 void with_crowd(const FaultyStore& store, bool linger, const std::function<void(Crowd&)>& fault,
                 const std::function<void(Crowd&, Client& observer)>& check);
-// The usual check: no two holds overlap, and tokens rise.
+// The usual check: holds do not overlap, and tokens rise.
 void expect_exclusive(Crowd& crowd);
 
-// A process of ours that holds a lock; killed and reaped at the latest by the destructor.
+// Another process of this program that holds a lock. The destructor kills and reaps it if it still
+// runs.
 class HoldingChild {
  public:
   HoldingChild(const std::string& url, std::chrono::milliseconds session, const std::string& name);
@@ -136,20 +140,20 @@ class HoldingChild {
   HoldingChild(const HoldingChild&) = delete;
   HoldingChild& operator=(const HoldingChild&) = delete;
 
-  std::string record() const { return directory_ / "record"; }  // written when it has lost the lock
+  std::string record() const { return directory_ / "record"; }  // written after the lock is lost
   ::testing::AssertionResult wait_held() const;
-  bool stop() const;  // SIGSTOP; returns when it is
+  bool stop() const;  // SIGSTOP; returns when the process has stopped
   void go_on() const;
   void kill();
-  std::optional<int> end();  // its exit code
+  std::optional<int> end();  // waits for its end; returns its exit code
 
  private:
   const test::TempDir directory_;
   pid_t pid_;
 };
 
-// A holder of each lock `crashN` is killed, all at once; each has one behind it. How long it took
-// until that one held. hosts: where the holders come to the store, one for each.
+// For each of the `hosts`, a process holds the lock `crashN` and connects there, and a client waits
+// behind it. Kills all holders at the same time. Returns how long each waiter then waited.
 std::vector<std::chrono::milliseconds> time_after_crashes(const FaultyStore& store,
                                                           const std::string& root,
                                                           const std::vector<std::string>& hosts);

@@ -1,5 +1,5 @@
-// The connection of a client breaks at the n-th message, for every n: what is the same for all
-// stores.
+// Cuts the connection of a client at the n-th message, for every n. This is the part that all
+// stores share.
 #pragma once
 
 #include "chaos/faults.h"
@@ -21,16 +21,17 @@
 
 namespace baton::chaos {
 
-// Where a connection breaks.
+// Where a connection is cut.
 struct Cut {
   int n = 1;          // at the n-th message
-  bool done = false;  // the store has got it; otherwise it is lost on its way there
+  bool done = false;  // true: the store has received the message, and its answer is lost; false:
+                      // the message is lost
   std::string text() const {
     return "message " + std::to_string(n) + (done ? " answered in vain" : " lost");
   }
 };
 
-// One cut, with a client and a lock of its own. Derive for arm() and wait_cut().
+// One cut, with its own client and lock. Derived classes implement arm() and wait_cut().
 class CutCase {
  public:
   static constexpr const char* kRoot = "/cuts";
@@ -65,7 +66,7 @@ class CutCase {
   Client client_;
 };
 
-// The cuts of one store. C: its CutCase.
+// All cuts on one store. C: its subclass of CutCase.
 template <class C>
 class Cuts {
  public:
@@ -74,9 +75,10 @@ class Cuts {
         observer_(
             connect_quietly(store_.url(store_.hosts(), C::kRoot), store_.session, "observer")) {}
 
-  // All at once: the first n messages, each lost on its way there, and each with its answer lost.
-  // body: whether the cut had happened when what it does was done. The last cuts must come too
-  // late, or there are messages that were not cut; heartbeats on a slow machine count as well.
+  // Runs `body` for all cuts at the same time: for each of the first `most` messages, once with the
+  // message lost, and once with its answer lost. `body` returns whether the cut had happened when
+  // its calls were complete. Some of the last cuts must come too late: otherwise there are more
+  // messages than those that were cut. On a slow machine heartbeats count as messages, too.
   template <class Body>
   void for_each(int most, Body body) {
     std::atomic<int> cut{0};
@@ -140,7 +142,7 @@ class Cuts {
     });
   }
 
-  // Whatever the client does after the first cut to find out where it stands is cut, too.
+  // Also cuts what the client sends after the first cut to find out where its entry is.
   void acquire_and_a_second_cut(int most, int second) {
     for_each(most, [this, second](C& it) {
       it.arm();
@@ -203,21 +205,22 @@ class Cuts {
   }
 
  private:
-  // So many in line, and for good: an entry whose answer was lost would stay.
+  // Waits until `count` entries are in the queue. An entry whose answer was lost would stay there.
   ::testing::AssertionResult in_line(const C& it, std::size_t count) {
     return test::eventually(
         std::to_string(count) + " in line for " + it.name(),
         [&] { return observer_.inspect(it.name()).entries.size() == count; },
         store_.session + store_.grace + std::chrono::seconds(1));
   }
-  // The lock is really ours, and ours alone.
+  // Our client holds the lock, and no other entry exists.
   void expect_held(const C& it, Lock& lock) {
     EXPECT_TRUE(lock.valid());
     EXPECT_NO_THROW(lock.verify(test::kLong));
     ASSERT_TRUE(in_line(it, 1));
     EXPECT_EQ(observer_.inspect(it.name()).entries.at(0).token, lock.token());
   }
-  // It is not: nobody is in line while the client lives on, and the next one is granted.
+  // The lock is free: no entry is left while the client still runs, and the next acquire is
+  // granted.
   void expect_free(C& it, std::uint64_t last_token) {
     EXPECT_TRUE(in_line(it, 0));
     const auto next = it.mutex().acquire({.timeout = test::kLong});

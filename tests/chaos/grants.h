@@ -1,4 +1,4 @@
-// Locks that are asked for without a thread that waits, and who was granted in which order.
+// Asynchronous acquires, and a record of the order of their grants.
 #pragma once
 
 #include "support/eventually.h"
@@ -25,7 +25,7 @@
 
 namespace baton::chaos {
 
-// Bytes of memory this process has in use.
+// Resident memory of this process in bytes.
 inline long resident_bytes() {
   long pages = 0;
   long resident = 0;
@@ -33,14 +33,15 @@ inline long resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-// A look at thousands of entries is work for the client that serves it: not all the time.
+// Pauses between two looks, because a look at thousands of entries is work for the client that
+// serves it.
 template <class Predicate>
 ::testing::AssertionResult in_time(std::string_view what, Predicate predicate) {
   return test::eventually_with(what, test::kLong, predicate,
                                [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
 }
 
-// Somebody's lock, granted some time.
+// An asynchronous acquire, and its lock after the grant.
 class Waiter {
  public:
   explicit Waiter(DistributedMutex mutex) {
@@ -66,12 +67,11 @@ class Waiter {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// The holders of a lock, one after the other. Each releases the lock at once, except the one that
-// keep() names.
+// Records the grants of a lock. Each lock is released at once, except the grant that keep() names.
 class Grants {
  public:
   void add(Result<Lock> r) {
-    std::optional<Lock> released;  // after the mutex
+    std::optional<Lock> released;  // destroyed after the mutex is unlocked
     const std::lock_guard guard(mutex_);
     if (!r) {
       errors_.push_back(r.error().what());
@@ -81,7 +81,7 @@ class Grants {
     tokens_.push_back(r->token());
     (tokens_.size() == keep_ ? kept_ : released) = std::move(r).value();
   }
-  // The holder of this number (1: the first) keeps the lock until let_go().
+  // The grant with this number (1: the first) keeps the lock until let_go().
   void keep(std::size_t number) {
     const std::lock_guard guard(mutex_);
     keep_ = number;
@@ -105,7 +105,7 @@ class Grants {
     return errors_;
   }
 
-  // All of them, in the order in which they stood in line.
+  // All grants came in the order of `line`.
   void expect_in_order(const std::vector<std::uint64_t>& line) const {
     EXPECT_EQ(errors(), std::vector<std::string>{});
     const auto granted = tokens();
@@ -122,7 +122,7 @@ class Grants {
   std::optional<Lock> kept_;
 };
 
-// The tokens of those in line, in order.
+// The tokens of the entries in the queue, in order.
 inline std::vector<std::uint64_t> line_of(Client& client, const std::string& name) {
   std::vector<std::uint64_t> tokens;
   for (const auto& entry : client.inspect(name).entries) tokens.push_back(entry.token);

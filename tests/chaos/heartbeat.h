@@ -1,4 +1,4 @@
-// Heartbeat: notes when the machine did not run us.
+// Heartbeat: records when the machine did not run this process on time.
 #pragma once
 
 #include <chrono>
@@ -9,19 +9,20 @@
 
 namespace baton::chaos {
 
-// From when we should have run until we did.
+// From when a thread should have run until it did.
 struct Pause {
   std::chrono::nanoseconds from{};
   std::chrono::nanoseconds to{};
 };
 
-// One thread on each processor that sleeps a millisecond at a time. Whenever it wakes more than a
-// millisecond late, nobody of ours ran there on time, and a check of delays forgives just that.
+// One thread on each processor that sleeps a millisecond at a time. If it wakes more than a
+// millisecond late, this process did not run there on time. A check of delays subtracts exactly
+// these pauses.
 class Heartbeat {
  public:
   Heartbeat();
 
-  // Stops, and tells all pauses: sorted, merged where they meet.
+  // Ends the threads. Returns all pauses, sorted, with those that touch merged.
   std::vector<Pause> stop();
 
  private:
@@ -29,7 +30,7 @@ class Heartbeat {
 
   std::mutex mutex_;
   std::vector<Pause> pauses_;
-  std::vector<std::jthread> threads_;  // last: joined first
+  std::vector<std::jthread> threads_;  // last member: joined first
 };
 
 // How much of [from, to] lies in pauses.

@@ -1,14 +1,15 @@
-// baton_kill_stress: many processes on one lock of a file store, and one of them killed again and
-// again, every second time the one that holds. Afterwards the record must show that no two held at
-// once, that tokens grew, that nobody was overtaken, that the lock went on within 50 ms of each
-// kill, and that nothing is left in the store.
+// baton_kill_stress: many processes use one lock of a file store, and one of them is killed again
+// and again, every second time the holder. Afterwards the records must show that no two processes
+// held the lock at once, that tokens rose, that no waiter was overtaken, that the lock was granted
+// again within 50 ms after each kill, and that nothing is left in the store.
 //
 //   baton_kill_stress [--seconds 60] [--processes 16] [--every 100ms] [--url file:///dir]
 //                     [--control no-lock] [--expect overlaps]
 //
-// --url: a directory that nobody else uses; without it, a fresh one that is removed afterwards.
-// --control no-lock: nobody takes the lock, and the checks must see it. --expect overlaps: exit 0
-// if overlaps were found, 1 if not. Exit codes: 0 all is well, 1 a promise is broken, 64 usage.
+// --url: a directory that nothing else uses; without it, a new one that is removed afterwards.
+// --control no-lock: the processes do not take the lock, and the checks must notice it. --expect
+// overlaps: exit 0 if overlaps were found, otherwise 1. Exit codes: 0 all is well, 1 a promise is
+// broken, 64 wrong usage.
 #include "chaos/checks.h"
 #include "chaos/heartbeat.h"
 #include "chaos/ledger.h"
@@ -38,11 +39,11 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using test::boot_now;
 
-// Sanitizers make a process start, and die, many times slower.
+// With sanitizers a process takes many times longer to start and to end.
 constexpr milliseconds kTakeover = test::sanitized() ? 1000ms : 50ms;
-// No kills at the end: what was being made by a process that died is swept when it is 2 s old.
+// No kills at the end: unfinished files of a killed process are removed only when they are 2 s old.
 constexpr milliseconds kQuiet = 2500ms;
-constexpr std::size_t kHoldsPerSecond = 50'000;  // room for them; the lock does not get that far
+constexpr std::size_t kHoldsPerSecond = 50'000;  // space for records; the lock is slower than this
 constexpr int kKilled = 128 + 9;
 
 struct Options {
@@ -67,7 +68,8 @@ class Stress {
     std::optional<pid_t> observer;
     if (options_.lock) observer = start_self({"--observe", descriptor_, url_});
     for (std::size_t i = 0; i < options_.processes; ++i) team_.push_back(start_worker());
-    // Not before the team is at work: else the first kills would test starting up alone.
+    // Wait until the workers hold locks: otherwise the first kills would only test how processes
+    // start.
     const test::Stopwatch starting;
     while (ledger_.holds() < options_.processes && starting.elapsed() < 30s) pause(1ms);
 
@@ -85,7 +87,7 @@ class Stress {
     look_for_leftovers();
   }
 
-  // 0: no promise was broken.
+  // Returns 0 if no promise was broken.
   int verdict() {
     const Findings found = check(ledger_, kills_, pauses_, kTakeover);
     std::chrono::nanoseconds paused{};
@@ -115,7 +117,7 @@ class Stress {
     broken(found.unended, "record: a hold without an end");
     broken(left_, "no orphan: a file is left");
     broken(problems_.size() - left_, "processes: one did not end as it should");
-    // A run that killed nobody who mattered has shown nothing.
+    // A run whose kills hit hardly any holders proves nothing.
     broken(found.holders_killed * 10 < kills_.size() || kills_.empty(), "run: holders not hit");
     broken(options_.lock && found.sighted == 0, "run: nobody was seen waiting");
     return broken_ ? 1 : 0;
@@ -201,8 +203,8 @@ class Stress {
   bool broken_ = false;
 };
 
-// --work DESCRIPTOR URL SERIAL and --observe DESCRIPTOR URL, each with its parent behind it: what
-// start_self() begins.
+// start_self() begins a child with these arguments: --work DESCRIPTOR URL SERIAL PARENT, or
+// --observe DESCRIPTOR URL PARENT.
 int child(const std::vector<std::string>& words) {
   end_with_parent(words.back());
   Ledger ledger(std::atoi(words[1].c_str()));
@@ -219,7 +221,7 @@ int child(const std::vector<std::string>& words) {
   return 0;
 }
 
-// A whole positive number, with this ending; 0: it is none.
+// Returns a positive number that is followed by this ending, or 0 if the text is not one.
 int number(const std::string& text, std::string_view ending) {
   char* end = nullptr;
   const long value = std::strtol(text.c_str(), &end, 10);

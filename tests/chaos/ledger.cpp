@@ -22,7 +22,7 @@ std::size_t Ledger::bytes(std::size_t capacity) noexcept {
   return sizeof(Header) + capacity * (sizeof(Hold) + sizeof(Sighting));
 }
 
-// Memory without a disk behind it: a worker that stamps its hold must not wait for writeback.
+// Memory without a disk file: a worker that writes a stamp must not wait for the disk.
 Ledger::Ledger(std::size_t capacity) : descriptor_(::memfd_create("ledger", 0)) {
   if (descriptor_ < 0) fail("memfd_create");
   if (::ftruncate(descriptor_, static_cast<off_t>(bytes(capacity))) != 0) fail("ftruncate");

@@ -1,4 +1,5 @@
-// Ledger: what the processes of a kill stress put on record, in memory that outlives each of them.
+// Ledger: the records of the processes of a kill stress, in shared memory that outlives each of
+// them.
 #pragma once
 
 #include <atomic>
@@ -8,49 +9,50 @@
 
 namespace baton::chaos {
 
-// Times are nanoseconds of the boot clock: one clock for all processes.
+// Nanoseconds on the boot clock, which all processes share.
 using Stamp = std::atomic<std::int64_t>;
 static_assert(Stamp::is_always_lock_free);
 
-// One hold in shared memory; check() makes a record of tests/history of it. All but `end` and
-// `seen` are written before `begin`, so a record with a `begin` is whole; one without was never
-// finished, because its process was killed.
+// One hold in shared memory; check() converts it to a record of tests/history. All fields except
+// `end` and `seen` are written before `begin`. So a record with a `begin` is complete, and a record
+// without one belongs to a process that was killed before it was complete.
 struct Hold {
   Stamp asked;                        // before the acquire
   Stamp begin;                        // after the grant
-  Stamp seen;                         // the last moment in which the holder is known to have run
+  Stamp seen;                         // the last moment at which the holder is known to have run
   Stamp end;                          // before the release; 0: killed while holding
   std::atomic<std::uint64_t> token;   // 0: none
-  std::atomic<std::uint32_t> worker;  // its serial number, from 1 on: pids come again
+  std::atomic<std::uint32_t> worker;  // serial number from 1; pids are reused
 };
 
-// An entry that somebody else saw waiting in the queue.
+// An entry that the observer saw waiting in the queue.
 struct Sighting {
   std::uint64_t token;
-  std::int64_t at;  // after the snapshot came
+  std::int64_t at;  // read after the snapshot had arrived
 };
 
 class Ledger {
  public:
-  explicit Ledger(std::size_t capacity);  // makes it; the descriptor is inherited by children
-  explicit Ledger(int descriptor);        // maps what the parent made
+  explicit Ledger(std::size_t capacity);  // creates the memory; children inherit the descriptor
+  explicit Ledger(int descriptor);        // maps the memory that the parent created
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
   int descriptor() const noexcept { return descriptor_; }
 
-  // The next free record. Throws std::length_error when the ledger is full: a hold that is not on
-  // record is a hold that is not checked.
+  // The next free record. Throws std::length_error when the ledger is full: a hold without a record
+  // would not be checked.
   Hold& new_hold();
-  void add_sighting(Sighting sighting);  // one writer
+  void add_sighting(Sighting sighting);  // only one thread may write sightings
 
-  std::size_t holds() const noexcept;  // how many were begun
+  std::size_t holds() const noexcept;  // how many records are in use
   const Hold& hold(std::size_t i) const noexcept { return holds_[i]; }
   std::size_t sightings() const noexcept;
   const Sighting& sighting(std::size_t i) const noexcept { return sightings_[i]; }
 
-  // The worker that holds now, 0: nobody. A hint to aim by, never part of the verdict.
+  // The worker that holds the lock now, 0: none. It is a hint for choosing a victim, and the checks
+  // do not use it.
   std::atomic<std::uint32_t>& inside() noexcept { return header_->inside; }
   std::atomic<bool>& stop() noexcept { return header_->stop; }
   // Tokens for runs without a lock.

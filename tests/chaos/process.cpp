@@ -38,7 +38,7 @@ pid_t start_self(const std::vector<std::string>& arguments) {
 
 void end_with_parent(const std::string& parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (std::to_string(::getppid()) != parent) ::_exit(1);  // it ended before we asked
+  if (std::to_string(::getppid()) != parent) ::_exit(1);  // the parent ended before prctl()
 }
 
 std::optional<int> wait_for_end(pid_t pid, std::chrono::milliseconds limit) {

@@ -1,4 +1,5 @@
-// Calls that are refused: soon, with an error that says why, and that gives no secret away.
+// Checks of calls that must be refused: soon, with an error that names the reason and shows no
+// secret.
 #pragma once
 
 #include "support/boot_clock.h"
@@ -15,12 +16,14 @@
 
 namespace baton::chaos {
 
-// No secret is in this text, as it is or in hex, base64 or percent-encoded, nor how it begins.
+// The text contains no secret and no beginning of one, neither plain nor in hex, base64 or percent
+// encoding.
 inline void expect_discreet(const std::string& text, const std::vector<std::string>& secrets) {
   for (const auto& secret : secrets) EXPECT_EQ(test::trace_in(text, secret), "") << "in a message";
 }
 
-// The call fails with this, within the limit, and says nothing that it should not. Its words.
+// Expects that the call fails with this error within the limit, and shows no secret. Returns the
+// message.
 inline std::string expect_refusal(
     Errc wanted, const std::vector<std::string>& secrets, const std::function<void()>& call,
     std::chrono::milliseconds limit = std::chrono::milliseconds(10'000)) {

@@ -16,12 +16,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kLock = "chaos/kill";
-constexpr auto kPatience = 30s;  // who waits longer than this was forgotten
+constexpr auto kPatience = 30s;  // a longer wait means that the waiter was forgotten
 constexpr unsigned kHoldMicros = 1000;
 
 std::int64_t now() { return test::boot_now().count(); }
 
-// Stays inside for a while and says all the time that it still runs.
+// Keeps the lock for a while, and writes stamps that prove that the holder still runs.
 void stay(Hold& hold, std::chrono::nanoseconds length, bool busy) {
   const std::int64_t until = now() + length.count();
   for (std::int64_t at = now(); at < until; at = now()) {

@@ -1,5 +1,5 @@
-// The faults themselves, for any cluster of servers. Each ends
-// with everything healed, and all servers in step.
+// Faults for any cluster of servers. After each of them, everything is healed and all servers are
+// in step.
 #pragma once
 
 #include "chaos/faults.h"
@@ -19,7 +19,7 @@ inline void leader_killed(test::ServerCluster& servers, Crowd& crowd) {
   servers.wait_synced();
 }
 
-// Returns a moment just before it went on.
+// Returns a moment just before the leader continued.
 inline std::chrono::nanoseconds leader_paused(test::ServerCluster& servers, Crowd& crowd,
                                               std::chrono::milliseconds time) {
   const int leader = servers.leader();
@@ -33,8 +33,9 @@ inline std::chrono::nanoseconds leader_paused(test::ServerCluster& servers, Crow
   return back;
 }
 
-// One that has clients. How many holds were lost before it was healed: what the leader and the
-// other servers do not notice need not be noticed by anybody.
+// Cuts off the follower that serves most clients. Returns how many holds were lost before it was
+// healed. It may be none: if the leader and the other servers do not notice the cut, clients need
+// not notice it.
 inline int follower_cut_off(test::ServerCluster& servers, Crowd& crowd,
                             std::chrono::milliseconds time) {
   const test::Stopwatch watch;
@@ -63,7 +64,7 @@ inline void all_restarted(test::ServerCluster& servers) {
   servers.wait_synced();
 }
 
-// Silently: nothing arrives, nothing is closed.
+// Nothing arrives, and no connection is closed.
 inline void holder_cut_off(Crowd& crowd, std::chrono::milliseconds time) {
   const test::Stopwatch watch;
   const auto& proxies = crowd.proxies(crowd.lingerer());
@@ -76,7 +77,7 @@ inline void holder_cut_off(Crowd& crowd, std::chrono::milliseconds time) {
   EXPECT_GE(crowd.lost(), 1);
 }
 
-// It holds the first lock, and wakes up without it.
+// A child process holds the first lock and is stopped. When it continues, it has lost the lock.
 inline void process_stopped(const FaultyStore& store, Crowd& crowd,
                             std::chrono::milliseconds time) {
   HoldingChild child(store.url(store.hosts(), crowd.root()), store.session, Crowd::name(0));

@@ -1,5 +1,5 @@
-// Short calls on a client that has five thousand waiters and loses its server: each must return in
-// time, and must not do the work of the waiters (G10).
+// Short calls on a client that has five thousand waiters and loses its server: each call must
+// return in time and must not do the work of the waiters (G10).
 #pragma once
 
 #include "chaos/grants.h"
@@ -30,14 +30,14 @@
 
 namespace baton::chaos {
 
-// What calls of one kind took at most, of one thread or of several.
+// The highest cost of calls of one kind, made by one thread or by several.
 //
-// Two measures, because other programs use the processors too:
-//  - work: the processor time of the calling thread during the call. That is what it did for itself
-//    and for others, however busy the machine is.
-//  - late: the time of the call beyond its timeout, less the time in which the calling thread could
-//    have run and got no processor (the kernel counts it: the second number of schedstat). The
-//    contract says "while the process is scheduled".
+// There are two measures, because other programs use the processors too:
+//  - work: the processor time of the calling thread during the call. It includes work for other
+//    callers, and does not depend on other programs.
+//  - late: the time of the call beyond its timeout, without the time in which the calling thread
+//    was ready to run and had no processor (the second number of schedstat). The contract says
+//    "while the process is scheduled".
 struct CallCost {
   std::chrono::nanoseconds work{0};
   std::chrono::nanoseconds late{std::chrono::nanoseconds::min()};
@@ -79,9 +79,9 @@ class CallMeter {
   }
 };
 
-// Threads that take locks of their own for a moment, with a short timeout, again and again. And one
-// that asks for what the client knows by itself, without a pause: one of its calls is on the strand
-// whenever the loop's thread is not, also when the news of a reconnect comes.
+// Several threads acquire their own locks for a moment, with a short timeout, again and again. One
+// more thread asks for the session state without a pause. So one of its calls runs on the strand
+// whenever the thread of the loop does not, also when the event of a reconnect arrives.
 class ShortCalls {
  public:
   static constexpr std::chrono::milliseconds kTimeout{50};
@@ -113,7 +113,7 @@ class ShortCalls {
   std::size_t granted() const { return granted_.load(); }
   std::size_t late() const { return late_.load(); }
 
-  // To be asked after the end.
+  // Ends the threads. The costs may be read only after this call.
   void join() {
     stop_.store(true);
     for (auto& thread : threads_) {
@@ -154,9 +154,9 @@ class ShortCalls {
   std::vector<std::thread> threads_;
 };
 
-// crowd: through the proxy. observer: not. Three short cuts, after which everybody looks; then one
-// that ends the session, after which everybody joins again.
-// in_line: how many entries the store has, cheaply.
+// The client `crowd` connects through the proxy, `observer` does not. After each of three short
+// cuts, all waiters look at their queue. A longer cut then ends the session, and all waiters join
+// again. in_line: returns how many entries the store has; it must be cheap.
 inline void short_calls_in_a_cut_crowd(Client& crowd, Client& observer, test::Proxy& proxy,
                                        const std::function<std::size_t()>& in_line) {
   using namespace std::chrono_literals;
@@ -168,7 +168,7 @@ inline void short_calls_in_a_cut_crowd(Client& crowd, Client& observer, test::Pr
   const auto in_time = [](std::string_view what, const auto& predicate) {
     return test::eventually_with(what, kLong, predicate, [] { std::this_thread::sleep_for(20ms); });
   };
-  // However slow this machine is, the next ones come.
+  // A slow machine may take long, but the number must keep growing.
   const auto all_in_line = [&] {
     for (auto n = in_line(); n < kWaiters + 1; n = in_line()) {
       auto more = in_time("the next ones", [&] { return in_line() > n; });
@@ -178,7 +178,7 @@ inline void short_calls_in_a_cut_crowd(Client& crowd, Client& observer, test::Pr
   };
 
   const Lock held = observer.mutex(name).acquire({.timeout = kLong});
-  // Outlives this function: waiters hear of the end of their client.
+  // Must outlive this function: the handlers of the waiters run when their client closes.
   const auto ended = std::make_shared<std::atomic<std::size_t>>(0);
   for (std::size_t i = 0; i < kWaiters; ++i) {
     crowd.mutex(name).acquire_async({}, [ended](const Result<Lock>&) { ++*ended; });
@@ -213,7 +213,7 @@ inline void short_calls_in_a_cut_crowd(Client& crowd, Client& observer, test::Pr
   const auto ms = [](std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
   };
-  // A step of one's own is a fraction of a millisecond, and so is one of another caller.
+  // One step on the strand, of this caller or of another, takes a fraction of a millisecond.
   const auto most_work = test::sanitized() ? 50ms : 10ms;
   const auto check = [&](const char* what, const CallCost& cost) {
     std::printf("[          ] %zu waiters, %zu %s: at most %.1f ms of work, %.1f ms too late\n",

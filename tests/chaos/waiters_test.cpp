@@ -1,5 +1,5 @@
-// Queues of ten thousand: what a parked waiter costs, and that a process which dies with thousands
-// of tickets in line keeps nobody.
+// Queues of ten thousand tickets: checks what each waiter costs, and that a process that dies with
+// thousands of tickets does not block other clients.
 #include "chaos/grants.h"
 #include "chaos/process.h"
 #include "support/boot_clock.h"
@@ -35,7 +35,7 @@ using test::Stopwatch;
 constexpr int kWaiters = 10'000;
 constexpr const char* kLock = "chaos/line";
 
-// However slow this machine is: as long as the line becomes longer, or shorter.
+// Waits as long as the number of entries keeps changing, so a slow machine does not fail the test.
 ::testing::AssertionResult in_line(Client& client, std::size_t count) {
   constexpr std::size_t kStep = 100;
   for (std::size_t before = client.inspect(kLock).entries.size(), now = before;; before = now) {
@@ -47,7 +47,7 @@ constexpr const char* kLock = "chaos/line";
   }
 }
 
-// Who was served, in this order.
+// The waiters that were granted the lock, in this order.
 class Served {
  public:
   void add(int who) {
@@ -91,7 +91,7 @@ TEST_P(Waiters, TenThousandCostMemoryOnlyAndAreServedInJoinOrder) {
   ASSERT_TRUE(in_line(observer, 2));
   const int threads = test::threads_of_this_process();
   const int descriptors = test::descriptors_of_this_process();
-  ::malloc_trim(0);  // what earlier cases have freed must not pay for these waiters
+  ::malloc_trim(0);  // memory that earlier cases have freed must not be used for these waiters
   const long memory = resident_bytes();
 
   for (int i = 1; i <= kWaiters; ++i) park(i);
@@ -117,8 +117,8 @@ TEST_P(Waiters, TenThousandCostMemoryOnlyAndAreServedInJoinOrder) {
 std::string name_of(const ::testing::TestParamInfo<std::string>& store) { return store.param; }
 INSTANTIATE_TEST_SUITE_P(Stores, Waiters, ::testing::Values("memory", "file"), name_of);
 
-// Another process of this program with thousands of tickets; killed and reaped at the latest by the
-// destructor.
+// Another process of this program with thousands of tickets. The destructor kills and reaps it if
+// it still runs.
 class Crowd {
  public:
   explicit Crowd(const std::string& url) : pid_(start_self({"--park", url})) {}
@@ -140,7 +140,7 @@ int park_role(const char* url, const char* parent) {
   end_with_parent(parent);
   auto client = Client::connect(url);
   auto mutex = client.mutex(kLock);
-  std::vector<Lock> kept;  // the first one granted stays
+  std::vector<Lock> kept;  // the first lock that is granted stays held
   for (int i = 0; i < kWaiters; ++i) {
     mutex.acquire_async({}, [&kept](Result<Lock> r) { kept.push_back(std::move(r).value()); });
   }
@@ -149,7 +149,7 @@ int park_role(const char* url, const char* parent) {
 
 class Crowds : public ::testing::Test {
  protected:
-  // What a dead process has left in line is stepped over in one go.
+  // All tickets of a dead process are skipped in one step.
   static constexpr auto kBound = sanitized() ? 20s : 3s;
 
   void expect_nothing_left() {

@@ -26,13 +26,13 @@ using test::eventually;
 using test::kLong;
 using test::Stopwatch;
 
-constexpr auto kSession = 80s;  // a heartbeat every ten seconds, a look of the backstop after 22
-constexpr auto kYoung = 100ms;  // a younger hold is not watched
+constexpr auto kSession = 80s;  // a heartbeat every 10 s, a look of the backstop after 22 s
+constexpr auto kYoung = 100ms;  // a hold is not watched before this age
 
 test::ZkOptions quiet_server() {
   test::ZkOptions options;
   options.max_session = kSession;
-  // Directories stay for the whole test: making one anew is not what is counted here.
+  // Directories stay for the whole test, because the cost of creating them is not counted here.
   options.jvm = {"-Dznode.container.checkIntervalMs=3600000"};
   return options;
 }
@@ -43,7 +43,7 @@ test::ZkEnsemble& server() {
   return one;
 }
 
-// A client with a tap on its connection.
+// A client whose messages are counted.
 class Tapped {
  public:
   explicit Tapped(std::chrono::milliseconds session = kSession)
@@ -75,7 +75,7 @@ class ZkCounts : public ::testing::Test {
         std::string("counted-") + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   }
 
-  // Packets from all connections that have a session, by the server's count.
+  // Packets from all connections that have a session, as the server counts them.
   static std::int64_t packets_of_all() {
     std::int64_t all = 0;
     for (const auto& c : server().connections(0)) {
@@ -84,10 +84,10 @@ class ZkCounts : public ::testing::Test {
     return all;
   }
 
-  // The lock's directory is there afterwards.
+  // Creates the directory of the lock.
   void make_directory(Tapped& who) { who.mutex(name_).acquire({.timeout = kLong}).release(); }
 
-  // Parked, and with both its watches set.
+  // The waiter is parked and has set both its watches.
   static void expect_parked(const Tapped& who, const Traffic& before) {
     ASSERT_TRUE(
         eventually("both watches", [&] { return who.since(before).get >= 2 && who.answered(); }));
@@ -99,7 +99,7 @@ class ZkCounts : public ::testing::Test {
 
 TEST_F(ZkCounts, AFreeLockCostsCreateListAndDelete) {
   constexpr int kRounds = 200;
-  constexpr auto kBeat = 1000ms;  // often, so that one may fall in between
+  constexpr auto kBeat = 1000ms;  // so short that heartbeats come during the test
   Tapped a(8 * kBeat);
   make_directory(a);
   const Traffic before = a.seen();
@@ -111,7 +111,7 @@ TEST_F(ZkCounts, AFreeLockCostsCreateListAndDelete) {
   const std::int64_t apart = server_before - a.seen().packets();
 
   auto mutex = a.mutex(name_);
-  int old = 0;  // holds that may have been watched, because this machine was busy
+  int old = 0;  // holds that may have been watched, because the machine was busy
   const Stopwatch all;
   for (int i = 0; i < kRounds; ++i) {
     const Stopwatch watch;
@@ -127,7 +127,7 @@ TEST_F(ZkCounts, AFreeLockCostsCreateListAndDelete) {
   EXPECT_LE(cost.get, old);
   EXPECT_EQ(cost.requests(), 3 * kRounds + cost.get);
   EXPECT_EQ(cost.events, cost.get);
-  // The server says the same, heartbeats included.
+  // The server's count is the same, with the heartbeats.
   Traffic seen;
   EXPECT_TRUE(eventually("both counts agree", [&] {
     seen = a.seen();
@@ -153,7 +153,7 @@ TEST_F(ZkCounts, AFailedTryCostsSyncAndListAndWritesNothing) {
 
 TEST_F(ZkCounts, AParkedWaiterAsksFourTimesAndThenIsSilent) {
   Tapped a;
-  Tapped b(16s);  // a heartbeat every two seconds, a look of the backstop after six
+  Tapped b(16s);  // a heartbeat every 2 s, a look of the backstop after 6 s
   auto held = a.mutex(name_).acquire({.timeout = kLong});
   const Traffic before = b.seen();
   Waiter waiter(b.mutex(name_));
@@ -176,13 +176,14 @@ TEST_F(ZkCounts, HandOverToTheNextInLineCostsItNoRequest) {
   const Traffic before = b.seen();
   held.release();
   ASSERT_TRUE(eventually("granted", [&] { return waiter.granted(); }));
-  // The delete comes after whatever it asked before it was granted.
+  // The delete is sent after all requests of the acquire.
   waiter.release();
   EXPECT_TRUE(eventually("word of both nodes", [&] { return b.since(before).events == 2; }));
   EXPECT_EQ(b.since(before), (Traffic{.remove = 1, .events = 2}));
 }
 
-// Whoever joined behind two cannot know that both are gone when the nearer one goes.
+// If a waiter joined behind two entries and the nearer one goes, it cannot know whether both are
+// gone.
 TEST_F(ZkCounts, HandOverToWhoJoinedBehindTwoCostsItOneList) {
   Tapped a;
   Tapped b;
@@ -221,10 +222,10 @@ TEST_F(ZkCounts, AHoldThatGrowsOldIsWatchedAtTheCostOfOneRead) {
 constexpr std::size_t kClients = 10;
 constexpr std::size_t kWaiters = 1000;
 
-// Ten clients whose waiters stand in line in turns: neighbours are never of one client.
+// Ten clients whose waiters join in turns, so neighbours in the queue belong to different clients.
 class Line {
  public:
-  // Client 0 holds; waiter i is of client i % kClients. Returns when all are parked.
+  // Client 0 holds the lock; waiter i belongs to client i % kClients. Returns when all are parked.
   explicit Line(const std::string& name) {
     for (std::size_t i = 0; i < kClients; ++i) clients_.push_back(std::make_unique<Tapped>());
     const std::int64_t connected = sum().get;  // each client has read the record of the token base
@@ -234,7 +235,7 @@ class Line {
         eventually("the first hold is watched", [&] { return sum().get == connected + 1; }));
     for (std::size_t i = 1; i <= kWaiters; ++i) {
       waiters_.push_back(std::make_unique<Waiter>(clients_[i % kClients]->mutex(name)));
-      // Two reads tell that it stands in line and where.
+      // A waiter has made two reads when it is parked.
       const auto gets = connected + static_cast<std::int64_t>(2 * i + 1);
       if (!eventually(
               "parked", [&] { return sum().get == gets; }, 10s))
@@ -256,7 +257,7 @@ class Line {
     return total;
   }
 
-  // Whoever is the k-th to hold it lets go; 0: the first holder.
+  // The k-th holder releases the lock; 0 is the first holder.
   void release(std::size_t k) { k == 0 ? first_.release() : waiters_[k - 1]->release(); }
   bool granted(std::size_t k) const { return waiters_[k - 1]->granted(); }
   std::size_t holders() const {
@@ -286,14 +287,15 @@ TEST_F(ZkCounts, AReleaseWakesOneOfAThousandWaiters) {
     const auto before = line.seen();
     line.release(k);
     ASSERT_TRUE(eventually("the next one holds it", [&] { return line.granted(k + 1); }));
-    // One to the next, one to whoever watched its own node; they come on different connections.
+    // One event for the next waiter and one for the owner of the node. They use different
+    // connections.
     const auto events = static_cast<std::int64_t>(2 * (k + 1));
     ASSERT_TRUE(eventually("both events", [&] { return (line.sum() - start).events >= events; }));
     const auto after = line.seen();
     for (std::size_t i = 0; i < kClients; ++i) {
       Traffic t = (after[i] - before[i]).business();
       lists += t.list;
-      t.list = 0;  // also the backstop's
+      t.list = 0;  // checked below, with the looks of the backstop
       Traffic wanted;
       if (i == from) wanted = {.remove = 1, .events = 1};
       if (i == to) wanted = {.events = 1};
@@ -302,7 +304,8 @@ TEST_F(ZkCounts, AReleaseWakesOneOfAThousandWaiters) {
   }
   const auto took = watch.elapsed();
   EXPECT_EQ(line.holders(), kWaiters);
-  // Whoever joined behind more than one looks once. And what each client's backstop may look.
+  // Each waiter that joined behind more than one entry looks once. The backstop of each client may
+  // look, too.
   const auto looks = static_cast<std::int64_t>(kWaiters - 1);
   const auto backstops = static_cast<std::int64_t>(kClients) * ((joined + took) / 22s);
   EXPECT_GE(lists, looks);

@@ -1,4 +1,4 @@
-// Crowds on a ZooKeeper server that is killed and started again while they wait.
+// Thousands of waiters on a ZooKeeper server that is killed and started again while they wait.
 #include "chaos/grants.h"
 #include "support/boot_clock.h"
 #include "support/child.h"
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 using test::kLong;
 using test::Stopwatch;
 
-constexpr auto kSession = 40s;  // outlives the restart: everybody keeps its entry
+constexpr auto kSession = 40s;  // longer than the restart: all waiters keep their entries
 
 long long count_of(std::chrono::milliseconds time) { return time.count(); }
 
@@ -44,11 +44,12 @@ class ZkCrowd : public ::testing::Test {
   Client connect() {
     ClientOptions options;
     options.session_timeout = kSession;
-    options.connect_timeout = kLong;  // also bounds inspect()
+    options.connect_timeout = kLong;  // also limits inspect()
     return Client::connect("zk://" + proxy_.host() + "/crowd", options);
   }
 
-  // Ephemeral nodes of all sessions, as the server has them. None: the server did not answer.
+  // The number of ephemeral nodes of all sessions at the server. nullopt: the server did not
+  // answer.
   std::optional<std::size_t> entries_at_server() {
     const std::string dump = server_.four_letter(0, "dump");
     if (dump.empty()) return std::nullopt;
@@ -56,7 +57,7 @@ class ZkCrowd : public ::testing::Test {
     for (const auto& [session, paths] : test::parse_dump(dump).ephemerals) n += paths.size();
     return n;
   }
-  // Connections that have a session.
+  // The sessions that have a connection.
   std::set<std::int64_t> sessions_at_server() {
     std::set<std::int64_t> all;
     for (const auto& c : server_.connections(0)) {
@@ -65,7 +66,7 @@ class ZkCrowd : public ::testing::Test {
     return all;
   }
 
-  // What each session would have to tell a server again.
+  // The bytes of watched paths that each session sends to a server after a reconnect.
   std::map<std::int64_t, std::size_t> watched_bytes() {
     std::map<std::int64_t, std::size_t> bytes;
     for (const auto& [path, sessions] : server_.watches(0)) {
@@ -74,7 +75,7 @@ class ZkCrowd : public ::testing::Test {
     return bytes;
   }
 
-  // Entries and watches of all clients.
+  // Waits until the server has the entries and watches of all clients.
   ::testing::AssertionResult parked(std::size_t entries, std::size_t watches) {
     return in_time(std::to_string(entries) + " in line", [&] {
       return entries_at_server() == entries &&
@@ -82,7 +83,7 @@ class ZkCrowd : public ::testing::Test {
     });
   }
 
-  // However slow this machine is, somebody is served.
+  // Waits as long as grants come, so a slow machine does not fail the test.
   static ::testing::AssertionResult served(const Grants& grants, std::size_t all) {
     for (auto n = grants.size(); n < all; n = grants.size()) {
       const auto more =
@@ -106,7 +107,7 @@ TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
   for (std::size_t i = 0; i < kClients; ++i) clients.push_back(connect());
   auto observer = connect();
   auto lock = std::make_optional(observer.mutex(name).acquire({.timeout = kLong}));
-  for (auto& client : clients) (void)client.inspect(name);  // all threads are there
+  for (auto& client : clients) (void)client.inspect(name);  // all threads exist after this
   const int threads = test::threads_of_this_process();
   ::malloc_trim(0);
   const long memory = resident_bytes();
@@ -117,7 +118,7 @@ TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
       client.mutex(name).acquire_async({}, [&](Result<Lock> r) { grants.add(std::move(r)); });
     }
   }
-  // Each watches itself; nodes between waiters of one client are watched once.
+  // Each waiter watches its own node. A node between two waiters of one client is watched once.
   ASSERT_TRUE(parked(kAll + 1, kAll));
   const auto joined = joining.elapsed();
   EXPECT_LE(test::threads_of_this_process(), threads);
@@ -127,11 +128,11 @@ TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
   }
   auto line = line_of(observer, name);
   ASSERT_EQ(line.size(), kAll + 1);
-  line.erase(line.begin());  // the first holder is not of the crowd
+  line.erase(line.begin());  // the first holder is the observer
 
   const Stopwatch serving;
   lock.reset();
-  grants.keep(kAll * 4 / 5);  // however slow this thread is, the fault comes in time
+  grants.keep(kAll * 4 / 5);  // the fault comes in time even if this thread is slow
   ASSERT_TRUE(served(grants, kAll / 5));
   const Stopwatch outage;
   server_.kill(0);
@@ -154,8 +155,8 @@ TEST_F(ZkCrowd, FiveThousandWaitersKeepTheirOrderWhenTheServerIsKilled) {
       kAll, count_of(joined), each, threads, before, count_of(down), count_of(served));
 }
 
-// The C client tells a server all its watches again in one packet, and servers refuse packets above
-// 1 MiB: a client that watches more from one session would never get back in.
+// After a reconnect the C client sends all watches of its session in one packet, and servers refuse
+// packets above 1 MiB. A client with more watches in one session could never connect again.
 TEST_F(ZkCrowd, WatchesThatDoNotFitInOnePacketSurviveAKilledServer) {
   constexpr std::size_t kLocks = 25;
   constexpr std::size_t kEach = 105;
@@ -178,7 +179,8 @@ TEST_F(ZkCrowd, WatchesThatDoNotFitInOnePacketSurviveAKilledServer) {
       to.add(std::move(r));
     });
   }
-  // Of the client: each waiter's node and each holder's. Of the observer: each holder's.
+  // The client watches each waiter's node and each holder's node. The observer watches each
+  // holder's node.
   const std::size_t kWatches = kAll + 2 * kLocks;
   ASSERT_TRUE(parked(kAll + kLocks, kWatches));
 

@@ -1,7 +1,8 @@
-// The deadline of a hold on ZooKeeper, when servers lose each other: valid() must be false before
-// the majority can give the lock to somebody else. Session timeout 4 s on a stock tick of 2 s.
+// The deadline of a hold on ZooKeeper when servers lose contact with each other: valid() must be
+// false before the majority can give the lock to another client. The session timeout is 4 s, with
+// the default tick of 2 s.
 //
-// BATON_RUNS=20 baton_zk_deadline: so many cuts of each kind, and the margin of each.
+// BATON_RUNS=20 baton_zk_deadline makes 20 cuts of each kind and prints the margin of each.
 #include "chaos/zk_deadline_scene.h"
 
 #include "support/boot_clock.h"
@@ -9,7 +10,7 @@
 namespace baton::chaos {
 namespace {
 
-// Cuts come at all moments between two ticks of the servers, however few they are.
+// Spreads the cuts of all runs evenly over one tick of the servers, from a random first phase.
 std::chrono::milliseconds phase(int run) {
   static const auto first = std::chrono::milliseconds(test::boot_now().count() / 1'000 % 2'000);
   return (first + kTick * run / runs()) % kTick;
@@ -35,16 +36,16 @@ TEST_F(ZkDeadline, AHolderOnALeaderThatIsCutOffSilentlyStopsBelievingFirst) {
   trials_on_leaders("leader cut off", [](int, int leader) { zk().isolate(leader); });
 }
 
-// The followers notice at once, and elect another one while the old leader still serves.
+// The followers notice at once and elect another leader, while the old leader still serves.
 TEST_F(ZkDeadline, AHolderOnALeaderWhoseConnectionsAreResetStopsBelievingFirst) {
   trials_on_leaders("leader's connections reset", [](int run, int leader) {
     for (int i = 0; i < zk().size(); ++i) {
       if (i == leader) continue;
       const auto link = zk().link(i, leader);
-      if (run % 2 == 0) {  // new ones go nowhere
+      if (run % 2 == 0) {  // new connections receive nothing
         link.blackhole();
         link.reset();
-      } else {  // new ones are reset as well
+      } else {  // new connections are reset, too
         link.reset();
         link.cut();
       }
@@ -52,8 +53,8 @@ TEST_F(ZkDeadline, AHolderOnALeaderWhoseConnectionsAreResetStopsBelievingFirst) 
   });
 }
 
-// The followers elect another one, and the old leader hears nothing of it: it says yes to all that
-// it need not ask them, for five ticks.
+// The followers elect another leader, and the old leader does not notice. For five ticks it answers
+// all requests for which it need not ask the followers.
 TEST_F(ZkDeadline, AHolderOnALeaderThatIsReplacedWithoutItsKnowledgeStopsBelievingFirst) {
   trials_on_leaders("leader cut off, followers restarted", [](int, int leader) {
     zk().isolate(leader);

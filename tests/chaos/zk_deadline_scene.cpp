@@ -26,11 +26,11 @@ Client connect(const std::string& hosts, const std::string& root, const std::str
   options.session_timeout = kTimeout;
   options.connect_timeout = 20s;
   options.label = label;
-  options.log = [](LogLevel, std::string_view) {};  // of each cut
+  options.log = [](LogLevel, std::string_view) {};  // no log lines about the cuts
   return Client::connect("zk://" + hosts + root, options);
 }
 
-// Takes a lock of its own and keeps it, with a session of its own.
+// Acquires its own lock and keeps it, with its own session.
 class Holder {
  public:
   Holder(const std::string& hosts, const std::string& root, const std::string& name)
@@ -47,7 +47,7 @@ class Holder {
   Believer believer() const {
     return {node_, [this]() -> std::optional<nanoseconds> {
               if (!lock_.valid()) return std::nullopt;
-              return lock_.valid_for() + 1ms;  // it is rounded down
+              return lock_.valid_for() + 1ms;  // valid_for() rounds down
             }};
   }
 
@@ -58,12 +58,12 @@ class Holder {
   std::string node_;
 };
 
-// Waits for a lock and keeps it.
+// Waits for a lock, and keeps it.
 class Next {
  public:
   Next(Client& client, const std::string& name) {
     client.mutex(name).acquire_async({}, [state = state_](Result<Lock> result) {
-      if (!result) return;  // closed, after a failure
+      if (!result) return;  // the client was closed after a failure
       const std::lock_guard guard(state->mutex);
       state->begin = boot_now();
       state->lock = std::move(result).value();
@@ -73,7 +73,7 @@ class Next {
     const std::lock_guard guard(state_->mutex);
     return state_->lock.token() != 0;
   }
-  // What it has had so far.
+  // The hold up to now.
   history::Hold hold() const {
     const std::lock_guard guard(state_->mutex);
     return {state_->begin, boot_now(), state_->lock.token()};
@@ -88,7 +88,7 @@ class Next {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// A name that no run before has used.
+// Returns a root that no earlier run has used.
 std::string fresh_root() {
   static int next = 0;
   return "/deadline-" + std::to_string(next++);
@@ -96,7 +96,7 @@ std::string fresh_root() {
 
 std::string name(int i) { return "lock" + std::to_string(i); }
 
-// Holders, and one behind each of them.
+// Holders, and one waiter behind each of them.
 struct Cast {
   std::string root = fresh_root();
   std::unique_ptr<Client> next_client;
@@ -116,7 +116,7 @@ struct Cast {
 
 constexpr int kMostCasts = 5;
 
-// Null: somebody lost his lock before anything was cut, because the machine did not let him run.
+// Returns nullptr if a holder lost its lock before the cut because the machine did not run it.
 std::unique_ptr<Cast> make_cast(const std::string& victim, const Setting& setting) {
   auto cast = std::make_unique<Cast>();
   cast->next_client = std::make_unique<Client>(connect(setting.majority, cast->root, "next"));
@@ -199,7 +199,8 @@ void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
   ASSERT_TRUE(eventually("all locks granted again", [&] {
     return std::all_of(nexts.begin(), nexts.end(), [](const auto& n) { return n->granted(); });
   }));
-  // They should have long ended; if not, this tells by how much.
+  // The holders should have stopped believing long before. If they have not, this measures how late
+  // they are.
   EXPECT_TRUE(eventually(
       "the holders to stop believing", [&] { return watch->ended(holders.size()); }, kTimeout));
   const auto verdicts = watch->verdicts();
@@ -212,7 +213,8 @@ void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
     EXPECT_TRUE(eventually(
         "to be told of the loss", [&] { return holders[i]->was_told(); }, 1s));
     EXPECT_TRUE(history::exclusive_and_ordered({holders[i]->hold(verdict), nexts[i]->hold()}));
-    if (setting.stalls && verdict.until < cut) continue;  // it has removed its node itself
+    // This holder lost its lock during the stall and removed its node itself.
+    if (setting.stalls && verdict.until < cut) continue;
     EXPECT_GT(verdict.until, cut);
     EXPECT_GT(verdict.margin_ms(), 0);
     found.push_back(verdict.margin_ms());
@@ -221,7 +223,7 @@ void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
   char aside[160];
   int used = std::snprintf(aside, sizeof aside, "; valid for up to %.2f s after the cut", until);
   if (setting.naive) {
-    // The same check on somebody without a deadline of his own: it must object.
+    // The same check on a client without a deadline must find that it believes too long.
     const auto naive_margin = [&] { return watch->verdicts().back().margin_ms(); };
     EXPECT_TRUE(eventually(
         "a second of wrong belief", [&] { return naive_margin() < -1000; }, 2s))
@@ -231,10 +233,10 @@ void ZkDeadline::trial(int run, const Setting& setting, Margins& margins) {
   }
   margins.add(run, found, aside);
 
-  watch.reset();  // it asks the holders
+  watch.reset();  // its threads ask the holders
   zk().heal_all();
   zk().wait_synced();
-  std::vector<std::jthread> closing;  // each may take seconds
+  std::vector<std::jthread> closing;  // each close may take seconds
   for (auto& holder : holders) closing.emplace_back([&holder] { holder.reset(); });
 }
 

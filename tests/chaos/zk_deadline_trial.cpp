@@ -24,7 +24,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-// A session of its own, long enough for any election.
+// The server is asked in a separate session, which is long enough for any election.
 Trial::Trial(std::vector<Believer> believers, const std::string& majority)
     : believers_(std::move(believers)),
       server_(majority, 20s),
@@ -42,7 +42,7 @@ void Trial::ask_believers(const std::stop_token& stop) {
 void Trial::sample(const Believer& believer, Verdict& verdict) {
   std::optional<nanoseconds> belief;
   nanoseconds after{};
-  // An answer for which we were not run in between tells little: it is asked for again.
+  // If this thread was not run between the two clock readings, the result is inaccurate: ask again.
   for (int tries = 0; tries < 10; ++tries) {
     const auto before = boot_now();
     belief = believer.belief();

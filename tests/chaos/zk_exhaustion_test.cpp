@@ -1,5 +1,5 @@
-// The numbers of a lock's entries come from a counter of the server that ends at 2147483647. What
-// happens there: nobody gets the lock, and whoever asks is told why and what to do.
+// A server numbers the entries of a lock with a counter that ends at 2147483647. At its end no
+// client is granted the lock, and every acquire fails with an error that says why and what to do.
 #include "chaos/zk_forge.h"
 #include "chaos/zk_raw.h"
 #include "history/holds.h"
@@ -37,7 +37,7 @@ constexpr const char* kDirectory = "/years/tired-lock";
 
 test::ZkOptions sweeping_server() {
   test::ZkOptions options;
-  // Containers go soon after their last entry; stock: within a minute or two.
+  // Containers are removed soon after their last entry. The default is a minute or two.
   options.jvm = {"-Dznode.container.checkIntervalMs=500"};
   return options;
 }
@@ -50,12 +50,12 @@ class ZkExhaustion : public ::testing::Test {
 
   Client connect() {
     ClientOptions options;
-    options.session_timeout = 40s;  // outlives a restart on a busy machine
+    options.session_timeout = 40s;  // longer than a restart on a busy machine
     options.zookeeper.persistent_parents = permanent_;
     return Client::connect("zk://" + proxy_.host() + "/years", options);
   }
 
-  // The next entry of the lock's directory gets this number. Clients reconnect.
+  // The next entry of the lock's directory will get this number. Clients reconnect.
   void set_next_number(std::int32_t next) {
     server_.kill(0);
     forge_next_number(server_, 0, kDirectory, next);
@@ -72,7 +72,7 @@ class ZkExhaustion : public ::testing::Test {
     return eventually("no entry", [&] { return client.inspect(kLock).entries.empty(); });
   }
 
-  // Whoever asks now is told, at once, what is wrong and what to do.
+  // An acquire fails at once with an error that says what is wrong and what to do.
   static void expect_refused(Client& client) {
     const auto refused = client.mutex(kLock).acquire_result({.timeout = 10s});
     ASSERT_FALSE(refused);
@@ -105,7 +105,8 @@ TEST_F(ZkExhaustion, TheLastNumbersServeAndTheVeryLastServesNobody) {
   });
   ASSERT_TRUE(eventually("two in line", [&] { return numbers(a).size() == 2; }));
   EXPECT_EQ(numbers(a).back(), "2147483646");
-  // Whoever comes now is refused, also before the lock is free, and disturbs nobody.
+  // New acquires are refused, even before the lock is free, and do not disturb the holder or the
+  // waiter.
   expect_refused(a);
   first.verify();
   const auto token = first.token();
@@ -120,7 +121,7 @@ TEST_F(ZkExhaustion, TheLastNumbersServeAndTheVeryLastServesNobody) {
   expect_refused(b);
   second->verify();
   second->release();
-  // Free, and still nobody's.
+  // The lock is free, and is still not granted.
   EXPECT_TRUE(empty(a));
   expect_refused(a);
   expect_refused(b);
@@ -154,7 +155,7 @@ TEST_F(ZkExhaustion, NoTwoHoldAcrossTheEndOfTheNumbers) {
       }
     });
   }
-  threads.clear();  // joins
+  threads.clear();  // joins the threads
   EXPECT_TRUE(exclusive_and_ordered(holds.all()));
   EXPECT_EQ(strange, 0) << "refused for other reasons";
   EXPECT_EQ(holds.size(), static_cast<std::size_t>(kLeft))
@@ -186,7 +187,7 @@ TEST_F(ZkExhaustion, AContainerVanishesByItselfAndBeginsAnew) {
   auto old = a.mutex(kLock).acquire({.timeout = kLong});
   set_next_number(kLast);
   expect_refused(b);
-  old.verify();  // who held it before is not disturbed
+  old.verify();  // an earlier holder is not disturbed
   old.release();
   RawZk onlooker(server_.hosts());
   ASSERT_TRUE(

@@ -1,5 +1,5 @@
-// Servers and clients that die, stop and come back under a crowd that takes locks all the time: no
-// two holds overlap, tokens rise, nothing is left in line, and everybody goes on.
+// Servers and clients die, stop and come back while a crowd acquires locks continuously. No two
+// holds may overlap, tokens must rise, no entry may be left, and all clients must continue.
 #include "chaos/zk_faults.h"
 
 #include "chaos/server_faults.h"
@@ -73,13 +73,13 @@ TEST_F(ZkFaultsCrowd, AStoppedProcessWakesUpWithoutItsLock) {
 TEST(ZkCrash, TheNextOneHoldsWithinTheTimeoutAndOneAndAHalfTicks) {
   if (!test::zk_installed()) GTEST_SKIP() << "no ZooKeeper on this machine";
   constexpr auto kTick = 2s;
-  constexpr auto kSlack = 250ms;  // for watches to be told, and for threads to be run
+  constexpr auto kSlack = 250ms;  // for the watch events and for busy threads
   test::ZkOptions options;
   options.servers = 3;
   options.tick = kTick;
   const test::ZkEnsemble zk(options);
   std::vector<std::string> hosts;
-  for (int i = 0; i < zk.size(); ++i) hosts.push_back(zk.host(i));  // one on each server
+  for (int i = 0; i < zk.size(); ++i) hosts.push_back(zk.host(i));  // one holder on each server
   for (const auto took : time_after_crashes(store_of(zk), fresh_root(), hosts)) {
     EXPECT_LE(took, kZkTimeout + kTick * 3 / 2 + kSlack);
   }

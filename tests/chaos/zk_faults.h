@@ -1,4 +1,4 @@
-// What the tests of faults on ZooKeeper share: real servers.
+// Shared by the tests of faults on ZooKeeper: real servers.
 #pragma once
 
 #include "chaos/faults.h"
@@ -11,7 +11,7 @@
 
 namespace baton::chaos {
 
-inline constexpr std::chrono::milliseconds kZkTimeout{4'000};  // of sessions
+inline constexpr std::chrono::milliseconds kZkTimeout{4'000};  // session timeout
 inline constexpr std::chrono::milliseconds kZkTick{500};
 
 FaultyStore store_of(const test::ZkEnsemble& zk);

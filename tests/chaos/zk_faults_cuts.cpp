@@ -1,5 +1,5 @@
-// The connection breaks at every single request of an acquire and of a release, once before the
-// server gets it and once after: the outcome is the same as if nothing had happened.
+// The connection is cut at every single request of an acquire and of a release, once before the
+// server receives it and once after. The outcome must be the same as without the cut.
 #include "chaos/faults_cuts.h"
 #include "chaos/zk_faults.h"
 

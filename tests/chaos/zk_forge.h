@@ -1,5 +1,6 @@
-// Years of use in a moment: sets the counter from which a ZooKeeper server numbers the entries of a
-// directory. No call of its protocol can; its log of changes, read when it starts, can.
+// Simulates years of use: sets the counter from which a ZooKeeper server numbers the entries of a
+// directory. No request can set it, so this code edits the log of changes, which the server reads
+// when it starts.
 #pragma once
 
 #include "support/zk_server.h"
@@ -39,15 +40,15 @@ inline std::uint64_t adler32(std::string_view bytes) {
   return b << 16 | a;
 }
 
-// Where the record of a change ("create") has the new counter of the parent directory. Nothing: it
-// is not about an entry of this directory.
+// The position of the directory's new counter in the record of a change. nullopt: the change does
+// not create an entry of this directory.
 inline std::optional<std::size_t> counter_in(std::string_view record,
                                              const std::string& directory) {
-  constexpr std::size_t kHead = 8 + 4 + 8 + 8;  // session, its request, number and time of change
+  constexpr std::size_t kHead = 8 + 4 + 8 + 8;  // session, request number, zxid, time
   const auto type = number_at(record, kHead, 4);
   if (type != 1 && type != 15) return std::nullopt;  // create, create2
   std::size_t at = kHead + 4;
-  const auto skip = [&] {  // a text or bytes; a length of -1 is none
+  const auto skip = [&] {  // skips a text or bytes; the length -1 means none
     const auto size = number_at(record, at, 4);
     at += 4 + (size == 0xffffffff ? 0 : static_cast<std::size_t>(size));
   };
@@ -62,13 +63,13 @@ inline std::optional<std::size_t> counter_in(std::string_view record,
     skip();
     skip();
   }
-  return at + 1;  // after "ephemeral"
+  return at + 1;  // skips the byte "ephemeral"
 }
 
 }  // namespace forge
 
-// The next entry in the directory gets the number `next`. The server must be down, and the
-// directory must have had an entry since it was started first. Throws if that is not so.
+// The next entry in the directory will get the number `next`. The server must be stopped, and
+// exactly one of its logs must have an entry of the directory. Otherwise it throws.
 inline void forge_next_number(const test::ZkEnsemble& servers, int i, const std::string& directory,
                               std::int32_t next) {
   if (servers.running(i)) throw std::logic_error("forge: the server runs");
@@ -79,9 +80,10 @@ inline void forge_next_number(const test::ZkEnsemble& servers, int i, const std:
     std::fstream log(file.path(), std::ios::in | std::ios::out | std::ios::binary);
     std::string bytes(file.file_size(), '\0');
     log.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    std::optional<std::size_t> last;  // record with the newest counter
+    std::optional<std::size_t> last;  // the record with the newest counter
     std::size_t counter = 0;
-    // After a head of 16 bytes: checksum, length, record, one byte; zeros at the end.
+    // A log has a head of 16 bytes. Each record has a checksum, a length, the data and one more
+    // byte. Zeros follow the last record.
     for (std::size_t at = 16; at + 12 < bytes.size();) {
       const auto size = static_cast<std::size_t>(forge::number_at(bytes, at + 8, 4));
       if (size == 0) break;

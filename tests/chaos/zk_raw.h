@@ -1,11 +1,11 @@
-// A session of the C client as an operator's tool would have one: with credentials of its own, and
-// a view of who may touch a node.
+// A session of the C client, as a tool of an operator would open it: with its own credentials, and
+// with a view of the permissions of nodes.
 #pragma once
 
 #include "support/eventually.h"
 
 #ifndef THREADED
-#define THREADED  // the calls that wait
+#define THREADED  // for the blocking calls
 #endif
 #include <zookeeper/zookeeper.h>
 
@@ -20,9 +20,9 @@ namespace baton::chaos {
 
 class RawZk {
  public:
-  // digest: "user:password"; empty: nobody. Returns when connected.
+  // digest: "user:password"; empty: no credentials. Returns when it is connected.
   explicit RawZk(const std::string& hosts, const std::string& digest = "") {
-    // Its own log goes nowhere; the level is the whole process's, and stays.
+    // Its log is discarded. The log level belongs to the whole process and is not changed.
     handle_ =
         ::zookeeper_init2(hosts.c_str(), on_event, 10'000, nullptr, this, 0, [](const char*) {});
     if (handle_ == nullptr ||
@@ -37,7 +37,7 @@ class RawZk {
   RawZk(const RawZk&) = delete;
   RawZk& operator=(const RawZk&) = delete;
 
-  // All of these return the C client's code.
+  // These calls return the code of the C client.
   int create(const std::string& path, int flags = 0) {
     return ::zoo_create(handle_, path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, flags, nullptr, 0);
   }
@@ -57,7 +57,8 @@ class RawZk {
     return code;
   }
 
-  // Who may do what: "digest:app:HASH=31", 1 read, 2 write, 4 create, 8 delete, 16 administer.
+  // The permissions of a node: "digest:app:HASH=31", 1 read, 2 write, 4 create, 8 delete, 16
+  // administer.
   std::set<std::string> rights(const std::string& path) {
     ACL_vector all{};
     Stat stat{};

@@ -1,4 +1,4 @@
-// Who may touch a lock on ZooKeeper, and that passwords stay where they are.
+// Permissions of locks on ZooKeeper, and passwords that must not be shown.
 #include "chaos/refusals.h"
 #include "chaos/zk_raw.h"
 #include "chaos/zk_tap.h"
@@ -34,7 +34,7 @@ using test::kLong;
 
 using Rights = std::set<std::string>;
 
-// A user, its password, and base64(sha1("user:password")), by which servers know it.
+// A user, its password, and base64(sha1("user:password")), by which servers know the user.
 struct User {
   const char* name;
   const char* password;
@@ -59,7 +59,7 @@ class ZkSecurity : public ::testing::Test {
     if (!test::zk_installed()) GTEST_FAIL() << "no ZooKeeper server: install zookeeper and a JRE";
     root_ = std::string("/") + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   }
-  // Whatever a test does: no password in what it heard.
+  // After each test: no log line contains a password.
   void TearDown() override {
     for (const auto& [level, line] : log_.lines()) expect_discreet(line, secrets());
   }
@@ -74,7 +74,7 @@ class ZkSecurity : public ::testing::Test {
 
   ClientOptions nobody() const {
     ClientOptions options;
-    options.session_timeout = 40s;  // outlives a restart on a busy machine
+    options.session_timeout = 40s;  // longer than a restart on a busy machine
     options.connect_timeout = 20s;
     options.log = log_.sink();
     return options;
@@ -94,7 +94,7 @@ class ZkSecurity : public ::testing::Test {
   static void expect_error(Errc wanted, const std::function<void()>& call) {
     expect_refusal(wanted, secrets(), call);
   }
-  // It may neither wait for the lock nor try it nor remove who holds it.
+  // The client may neither wait for the lock, nor try it, nor evict its holder.
   static void expect_kept_out(Client& client, const std::string& name, const std::string& entry) {
     auto mutex = client.mutex(name);
     expect_error(Errc::permission_denied, [&] { (void)mutex.acquire({.timeout = kLong}); });
@@ -109,14 +109,14 @@ class ZkSecurity : public ::testing::Test {
     EXPECT_EQ(denied, 1);
   }
 
-  // Nothing is even tried: no connection was made.
+  // The options are refused before any connection is made.
   void expect_refused_before(Errc wanted, const ClientOptions& options) const {
     const test::Proxy door(server().client_port(0));
     expect_error(wanted, [&] { (void)Client::connect("zk://" + door.host() + root_, options); });
     EXPECT_EQ(door.accepted(), 0U);
   }
 
-  // Whose node it is.
+  // The session that owns the node.
   static std::int64_t session_of(const std::string& node) {
     for (const auto& [session, nodes] :
          test::parse_dump(server().four_letter(0, "dump")).ephemerals) {
@@ -159,7 +159,7 @@ TEST_F(ZkSecurity, OthersAreKeptOutAndToldSo) {
     auto other = connect(options);
     expect_kept_out(other, "team/job", entry);
     expect_error(Errc::permission_denied, [&] { (void)other.inspect("team/job"); });
-    // Also where there is no lock as yet.
+    // A lock that does not exist yet is refused, too.
     expect_error(Errc::permission_denied,
                  [&] { (void)other.mutex("team/new").acquire({.timeout = kLong}); });
   }
@@ -179,7 +179,7 @@ TEST_F(ZkSecurity, AReadGroupMayLookAndNotTouch) {
   EXPECT_EQ(seen[0].label, "the app");
   EXPECT_EQ(seen[0].token, lock.token());
   EXPECT_EQ(ops.list(), std::vector<std::string>{"team/job"});
-  // One attempt on a lock that is held ends with the look that it may have.
+  // One attempt on a held lock needs only a look, which this user may do.
   EXPECT_FALSE(ops.mutex("team/job").try_acquire().has_value());
   expect_error(Errc::permission_denied, [&] { (void)ops.evict("team/job", seen[0].id); });
   expect_error(Errc::permission_denied,
@@ -206,8 +206,9 @@ TEST_F(ZkSecurity, AReadGroupMayBeTheWorld) {
   lock.verify();
 }
 
-// A directory that everybody may use, and in it the entry of somebody who lets nobody read it: no
-// watch tells that it goes. Who waits behind it looks now and then, and is served.
+// All clients may use the directory, but only its owner may read the entry of the holder. So no
+// watch reports that the entry goes. A waiter behind it looks from time to time, and is granted the
+// lock.
 TEST_F(ZkSecurity, AWaiterWhoMayNotReadWhoeverIsAheadLooksNowAndThen) {
   auto open = connect(nobody());
   open.mutex("open/to-all").acquire({.timeout = kLong}).release();
@@ -241,7 +242,7 @@ TEST_F(ZkSecurity, CredentialsAreShownAgainAfterAReconnectAndToANewSession) {
   server().kill(0);
   server().start(0, door);
   lock.verify(kLong);
-  // The waiter's session ends: it joins again, by a new one.
+  // The waiter's session ends, and it joins again with a new one.
   const std::string waiter = entries().at(1).id;
   ASSERT_TRUE(server().end_session(session_of(root_ + "/team/job/" + waiter)));
   ASSERT_TRUE(eventually("in line again", [&] {
@@ -331,7 +332,7 @@ TEST_F(ZkSecurity, APasswordIsNotInTheErrorOfAServerThatIsAway) {
   door.cut();
   expect_error(Errc::connection_failed,
                [&] { (void)Client::connect("zk://" + door.host() + root_, options); });
-  // Nor in what a client says that loses its server.
+  // The password is not in the messages of a client that loses its server, either.
   door.heal();
   auto app = Client::connect("zk://" + door.host() + root_, options);
   door.cut();

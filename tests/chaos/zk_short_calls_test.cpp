@@ -18,7 +18,7 @@ TEST(ZkShortCalls, ReturnInTimeWhileFiveThousandWaitersComeBack) {
   test::Proxy proxy(server.client_port(0));
   ClientOptions options;
   options.session_timeout = kSession;
-  options.connect_timeout = test::kLong;  // also bounds inspect()
+  options.connect_timeout = test::kLong;  // also limits inspect()
   options.log = [](LogLevel, std::string_view) {};
   auto crowd = Client::connect("zk://" + proxy.host() + "/short", options);
   auto observer = Client::connect("zk://" + server.hosts() + "/short", options);

@@ -1,4 +1,4 @@
-// Clients of an ensemble of which one server accepts connections and never answers, or cannot be
+// Clients of an ensemble in which one server accepts connections and never answers, or cannot be
 // reached for a while.
 #include "support/eventually.h"
 #include "support/log_capture.h"
@@ -28,7 +28,7 @@ class ZkSilentServer : public ::testing::Test {
   }
   ZkSilentServer() { silent_.blackhole(Direction::kToServer); }
 
-  // Three servers, as a client sees them.
+  // The client sees three servers.
   std::string url() const {
     return "zk://" + silent_.host() + "," + one_.host() + "," + two_.host() + "/silent";
   }
@@ -46,7 +46,7 @@ TEST_F(ZkSilentServer, EveryConnectGetsPastIt) {
     try {
       Client client = Client::connect(url());
       ++chosen[client.session().endpoint];
-      // The client works, and not only connects.
+      // The client not only connects, it also works.
       EXPECT_TRUE(client.mutex("lock").try_acquire());
     } catch (const Error& e) {
       ++failed;
@@ -55,7 +55,7 @@ TEST_F(ZkSilentServer, EveryConnectGetsPastIt) {
   }
   EXPECT_EQ(failed, 0);
   EXPECT_GT(silent_.accepted(), 0u) << "it was never in the way";
-  // The choice among those that answer is fair: each has its part.
+  // The client chooses evenly among the servers that answer.
   EXPECT_EQ(chosen.size(), 2u);
   EXPECT_GE(chosen[one_.host()], 8);
   EXPECT_GE(chosen[two_.host()], 8);
@@ -76,7 +76,7 @@ TEST_F(ZkSilentServer, ErrorNamesTheSilentServerWhenTheOthersRefuse) {
   }
 }
 
-// A server that was only paused is the last one that is left: it must not be given up.
+// The only server that is left was just paused, so the client must not give it up.
 TEST_F(ZkSilentServer, PausedServerIsUsedAgainWhenTheOthersRefuse) {
   one_.cut();
   two_.cut();
@@ -104,8 +104,8 @@ TEST_F(ZkSilentServer, ServersThatAreAllSilentAreAllTriedAgain) {
   EXPECT_EQ(Client::connect(url()).session().state, SessionState::connected);
 }
 
-// The operator was told that it did not happen in time. What the operator does next, it does in the
-// belief that the entry is there.
+// The operator was told that the eviction did not happen in time. The operator's next steps rely on
+// the entry being there.
 TEST_F(ZkSilentServer, EvictionIsNotDoneAfterItsCallerWasTold) {
   Client holder = Client::connect("zk://" + zk_.hosts() + "/silent");
   Lock lock = holder.mutex("job").acquire();
@@ -117,7 +117,7 @@ TEST_F(ZkSilentServer, EvictionIsNotDoneAfterItsCallerWasTold) {
   one_.cut();
   EXPECT_THROW(operators.evict("job", entries.at(0).id), Error);
   one_.heal();
-  // Behind everything that was left to be sent.
+  // This request comes after all requests that were still to be sent.
   ASSERT_TRUE(test::eventually("an answer", [&] {
     try {
       operators.inspect("job");

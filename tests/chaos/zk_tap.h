@@ -1,4 +1,4 @@
-// What one client and its server say to each other, counted by kind on the wire between them.
+// Counts the messages between one client and its server on the wire, by kind.
 #pragma once
 
 #include "support/proxy.h"
@@ -13,8 +13,8 @@
 
 namespace baton::chaos {
 
-// Messages of one client. Heartbeats go by the clock, so they are kept apart from what a lock
-// costs.
+// The messages of one client. Heartbeats depend on the clock, so they are separate from the cost of
+// locks.
 struct Traffic {
   std::int64_t create = 0;
   std::int64_t remove = 0;
@@ -23,15 +23,15 @@ struct Traffic {
   std::int64_t sync = 0;
   std::int64_t unwatch = 0;
   std::int64_t other = 0;
-  std::int64_t events = 0;  // from the server: a watch has fired
+  std::int64_t events = 0;  // from the server: watch events
 
-  std::int64_t beats = 0;   // reads and pings
+  std::int64_t beats = 0;   // pings, and heartbeats that are syncs
   std::int64_t proofs = 0;  // heartbeats that are writes
 
   std::int64_t requests() const { return create + remove + list + get + sync + unwatch + other; }
-  // As the server counts packets.
+  // All packets that the server counts.
   std::int64_t packets() const { return requests() + beats + proofs; }
-  // Without the heartbeats.
+  // The same without heartbeats.
   Traffic business() const {
     Traffic t = *this;
     t.beats = t.proofs = 0;
@@ -57,13 +57,13 @@ inline std::ostream& operator<<(std::ostream& out, const Traffic& t) {
              << ", events " << t.events << ", heartbeats " << t.beats << " + " << t.proofs;
 }
 
-// A proxy in front of a server that counts. For one client, and locks whose names have eight bytes
-// or more: a message is known by its kind and its size, and heartbeats are a sync of "/" and a
-// delete of a path of 31 bytes.
+// A proxy that counts the messages to and from a server. It works for one client and for lock names
+// of eight bytes or more, because it knows a message by its kind and its size: a heartbeat is a
+// sync of "/", or a delete of a path of 31 bytes.
 class Tap {
  public:
   explicit Tap(std::uint16_t server) : proxy_(server) {
-    // Armed for ever: the filter sees each message and lets none count.
+    // This cut never happens: the filter sees each message and matches none.
     constexpr int kNever = std::numeric_limits<int>::max();
     proxy_.cut_at_frame(test::Direction::kToServer, kNever, true,
                         [log = log_](const test::ZkFrame& frame) { return log->request(frame); });
@@ -73,12 +73,12 @@ class Tap {
 
   std::string host() const { return proxy_.host(); }
 
-  // A request is counted before the server gets it, an event before the client does.
+  // A request is counted before the server receives it, an event before the client receives it.
   Traffic seen() const {
     const std::lock_guard guard(log_->mutex);
     return log_->traffic;
   }
-  // The server has answered all requests that it was sent. For as long as the connection lasts.
+  // True if the server has answered all requests. It is correct only while the connection lasts.
   bool answered() const {
     const std::lock_guard guard(log_->mutex);
     return log_->open == 0;
@@ -103,7 +103,7 @@ class Tap {
       return false;
     }
     std::int64_t& kind(const test::ZkFrame& frame) {
-      constexpr std::size_t kHead = 8;  // number and operation
+      constexpr std::size_t kHead = 8;  // request number and operation
       constexpr std::size_t kSyncOfTop = kHead + 4 + 1;
       constexpr std::size_t kProof = kHead + 4 + 31 + 4;
       if (frame.xid == -2) return traffic.beats;
