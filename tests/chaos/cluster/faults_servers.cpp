@@ -34,9 +34,11 @@ void kill_leader(Scene& s, const Draw& d) { kill(s, d, s.cluster.leader(), "kill
 void kill_follower(Scene& s, const Draw& d) { kill(s, d, follower(s, d), "kill follower"); }
 
 // Some etcd leaders end leases after they are deposed: etcd#15247 (docs/stores/etcd.md). The proof
-// is the server's own counter. It is read before the server is stopped, and again after the server
-// has followed the new leader for longer than one scan for expired leases takes.
+// is the server's own counter. It is read before the server is stopped, and again when no such
+// revocation can come any more. Some revocations come when the server gives up waiting for earlier
+// requests, which were lost with its leadership: after 5 s and two election timeouts of 500 ms.
 constexpr auto kLeaseScan = 500ms;
+constexpr auto kLastRevocation = 6s + 2 * kLeaseScan;
 
 void pause(Scene& scene, const Draw& draw, int server, bool leads, const char* kind) {
   const Fault fault(scene, kind, std::to_string(server) + span(draw.time()));
@@ -48,7 +50,8 @@ void pause(Scene& scene, const Draw& draw, int server, bool leads, const char* k
   scene.cluster.resume(server);
   scene.cluster.wait_synced();
   if (!before || scene.cluster.leader() == server) return;
-  pass(kLeaseScan);
+  // Leases expire by the clock of the old leader only in a long pause.
+  pass(draw.long_one ? kLastRevocation : kLeaseScan);
   const auto after = scene.cluster.expired_leases(server);
   if (after && *after > *before) fault.expired(*after - *before);
 }
