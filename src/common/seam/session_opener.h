@@ -33,7 +33,7 @@ class SessionOpener {
   // Replaces the session that is being opened.
   void replace(Make make);
   // Ends this open() with an error.
-  void fail(Error error) { finish(std::move(error)); }
+  void fail(const Error& error) { finish(error); }
   // Destroys the session that is being opened, if there is one. Not on the strand: the loop has
   // stopped.
   void destroy_session() noexcept { session_.reset(); }
