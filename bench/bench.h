@@ -26,19 +26,22 @@ inline std::int64_t now_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// The sample, in microseconds, below which this share of the samples lies. Sorts the samples; there
+// is at least one.
+inline double percentile_us(std::vector<std::int64_t>& samples_ns, double share) {
+  std::sort(samples_ns.begin(), samples_ns.end());
+  const auto last = static_cast<double>(samples_ns.size() - 1);
+  return static_cast<double>(samples_ns[static_cast<std::size_t>(last * share)]) / 1e3;
+}
+
 // Adds p50 and p99, in microseconds, to the results of the benchmark.
 inline void report(benchmark::State& state, std::vector<std::int64_t> samples_ns) {
   if (samples_ns.empty()) {
     state.SkipWithError("no sample");
     return;
   }
-  std::sort(samples_ns.begin(), samples_ns.end());
-  const auto at = [&](double share) {
-    const auto last = static_cast<double>(samples_ns.size() - 1);
-    return static_cast<double>(samples_ns[static_cast<std::size_t>(last * share)]) / 1e3;
-  };
-  state.counters["p50_us"] = at(0.50);
-  state.counters["p99_us"] = at(0.99);
+  state.counters["p50_us"] = percentile_us(samples_ns, 0.50);
+  state.counters["p99_us"] = percentile_us(samples_ns, 0.99);
   state.counters["samples"] = static_cast<double>(samples_ns.size());
 }
 

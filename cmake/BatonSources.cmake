@@ -100,6 +100,7 @@ set(BATON_ETCD_SESSION_SOURCES
     leases_beats.cpp
     link.cpp
     operator_calls.cpp
+    key_slots.cpp
     own_tickets.cpp
     lock_reads.cpp
     retries.cpp

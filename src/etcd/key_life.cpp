@@ -39,6 +39,24 @@ etcdpb::TxnRequest join_txn(const std::string& prefix, const std::string& key,
   return txn;
 }
 
+// The key that the transaction found instead of creating it; null if it created the key, or if the
+// response is malformed.
+const etcdpb::KeyValue* key_found(const etcdpb::TxnResponse& body, const std::string& key) {
+  if (body.succeeded() || body.responses_size() != 2) return nullptr;
+  const auto& found = body.responses(0);
+  if (!found.has_response_range() || found.response_range().kvs_size() != 1) return nullptr;
+  const auto& kv = found.response_range().kvs(0);
+  return kv.key() == key ? &kv : nullptr;
+}
+
+// Whether the key that the first transaction found is not the ticket's own. If the ticket was
+// withdrawn and the key is under our lease, it counts as its own, so that it is removed before the
+// withdrawal is answered: something between client and server may have repeated the transaction.
+bool needs_other_key(const OwnTicket& ticket, const etcdpb::KeyValue& found) {
+  if (!is_first_join(ticket.state())) return false;
+  return found.lease() != ticket.lease || !is_withdrawn(ticket.state());
+}
+
 }  // namespace
 
 KeyLife::KeyLife(const SessionContext& context, OwnTickets& tickets, LockSequencer& sequencer,
@@ -96,9 +114,7 @@ void KeyLife::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
         context_.lifetime.guard([this, ticket, turn = std::move(turn),
                                  answer = std::move(answer)](Result<std::int64_t> lease) mutable {
           if (lease && may_send(ticket->state())) {
-            ticket->lease = *lease;
-            ticket->key = entry_key(ticket->prefix, *lease, ticket->nonce);
-            leases_.key_added(*lease);
+            tickets_.give_key(ticket, *lease);
             send_join(ticket, std::move(turn), std::move(answer));
             return;
           }
@@ -126,6 +142,11 @@ void KeyLife::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
                                   Reply<etcdpb::TxnResponse>& reply) mutable {
         // The failure of a withdrawn join says nothing about the joins behind it.
         const bool served = !is_transient(reply.status) || is_withdrawn(ticket->state());
+        const auto* found = reply.ok() ? key_found(reply.body, ticket->key) : nullptr;
+        if (found != nullptr && needs_other_key(*ticket, *found)) {
+          take_other_key(ticket, *found, std::move(turn), std::move(answer));
+          return;
+        }
         if (reply.ok()) {
           entered(ticket, reply, std::move(answer));
         } else {
@@ -138,10 +159,8 @@ void KeyLife::send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn,
 void KeyLife::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
                       Answer<Standing> answer) {
   const auto& body = reply.body;
-  const bool well_formed =
-      body.responses_size() == 2 && body.responses(1).has_response_range() &&
-      (body.succeeded() || (body.responses(0).has_response_range() &&
-                            body.responses(0).response_range().kvs_size() == 1));
+  const bool well_formed = body.responses_size() == 2 && body.responses(1).has_response_range() &&
+                           (body.succeeded() || key_found(body, ticket->key) != nullptr);
   if (!well_formed) {
     tickets_.apply(ticket, TicketEvent::join_lost);
     flush_withdrawals(ticket);
@@ -161,6 +180,23 @@ void KeyLife::entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& re
   }
   reader_.deliver(ticket, body.responses(1).response_range(), body.header().revision(),
                   std::move(answer));
+}
+
+// The name of the ticket's key is taken, so the ticket takes another one. A key under our own lease
+// is a stray key. It must not be adopted: its removal may be under way.
+void KeyLife::take_other_key(const OwnTicketPtr& ticket, const etcdpb::KeyValue& found,
+                             LockSequencer::Turn turn, Answer<Standing> answer) {
+  if (found.lease() == ticket->lease) {
+    stray_keys_.remove_stray(ticket->key, found.create_revision());
+  }
+  tickets_.key_taken(ticket);
+  if (may_send(ticket->state())) {
+    send_join(ticket, std::move(turn), std::move(answer));
+    return;
+  }
+  flush_withdrawals(ticket);
+  answer(Error(Errc::cancelled, "join " + ticket->prefix + ": cancelled"));
+  turn.end(true);
 }
 
 void KeyLife::not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
@@ -211,7 +247,7 @@ void KeyLife::withdraw(Nonce nonce, Answer<WithdrawResult> answer) {
 void KeyLife::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) {
   etcdpb::TxnRequest txn;
   // Remove exactly this ticket. If the join is in doubt, its revision is not known, but no other
-  // client uses this key.
+  // client uses this key, and this client does not use its name again (OwnTickets::apply).
   if (is_present(ticket->state())) {
     compare_created(txn, ticket->key, static_cast<std::int64_t>(ticket->token));
   }
@@ -223,9 +259,9 @@ void KeyLife::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
       context_.lifetime.guard(
           [this, ticket, removal = sequencer_.removing(ticket->prefix),
            answer = std::move(answer)](Reply<etcdpb::TxnResponse>& reply) mutable {
-            removal.end();
             if (!reply.ok()) {
               ticket->removal_in_doubt |= reply.status == Status::lost;
+              removal.end();
               answer(reply.error("remove " + ticket->key));
               return;
             }
@@ -238,6 +274,7 @@ void KeyLife::remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer) 
             }
             if (late_possible(ticket->state())) stray_keys_.abandon(*ticket, revision);
             tickets_.apply(ticket, TicketEvent::removed);
+            removal.end();  // the next join may use the name of this key
             answer(WithdrawResult{found || ticket->removal_in_doubt || ticket->token == 0});
           }));
 }

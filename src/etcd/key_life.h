@@ -34,6 +34,8 @@ class KeyLife {
   void send_join(const OwnTicketPtr& ticket, LockSequencer::Turn turn, Answer<Standing> answer);
   void entered(const OwnTicketPtr& ticket, Reply<etcdpb::TxnResponse>& reply,
                Answer<Standing> answer);
+  void take_other_key(const OwnTicketPtr& ticket, const etcdpb::KeyValue& found,
+                      LockSequencer::Turn turn, Answer<Standing> answer);
   void not_entered(const OwnTicketPtr& ticket, const Reply<etcdpb::TxnResponse>& reply,
                    Answer<Standing> answer);
   void remove(const OwnTicketPtr& ticket, Answer<WithdrawResult> answer);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/seam/session.h"
+#include "etcd/key_slots.h"
 #include "etcd/namespace.h"
 
 #include <atomic>
@@ -18,8 +19,8 @@ namespace baton::etcd {
 
 // "late": a transaction whose answer was lost may still create the key, even after a removal.
 enum class TicketState {
-  queued,            // waits for its turn in LockSequencer, or for a lease: no request was sent
-  joining,           // the first transaction waits or was sent
+  queued,            // waits for its turn in LockSequencer, or for a key: no request was sent
+  joining,           // the first transaction for its key waits or was sent
   in_doubt,          // the answer to a transaction was lost
   rejoining,         // the transaction is sent again
   present,           // the key and its create revision are known
@@ -39,6 +40,7 @@ enum class TicketEvent {
   joined,         // the transaction was answered: the key exists
   join_lost,      // no answer, or a malformed one
   join_refused,   // the transaction had no effect
+  key_taken,      // the first transaction found a key of this name: it is not ours
   withdraw,       // the client withdraws the ticket
   removed,        // the server has removed the key, or has no such key
 };
@@ -74,6 +76,10 @@ constexpr std::optional<TicketState> next_state(TicketState state, TicketEvent e
       if (state == S::rejoining) return S::in_doubt;
       if (state == S::cancelling_again) return S::removing_unknown;
       return std::nullopt;
+    case E::key_taken:  // the ticket gets another key
+      if (state == S::joining) return S::queued;
+      if (state == S::cancelling) return S::gone;
+      return std::nullopt;
     case E::withdraw:
       switch (state) {
         case S::queued:
@@ -106,6 +112,11 @@ constexpr std::optional<TicketState> next_state(TicketState state, TicketEvent e
 // A transaction may be sent now.
 constexpr bool may_send(TicketState state) noexcept {
   return next_state(state, TicketEvent::sent).has_value();
+}
+
+// The first transaction is under way: a key that it finds is not the ticket's own.
+constexpr bool is_first_join(TicketState state) noexcept {
+  return next_state(state, TicketEvent::key_taken).has_value();
 }
 
 // The client has withdrawn the ticket, or the ticket is gone.
@@ -151,8 +162,9 @@ class OwnTicket {
   const LockName name;
   const Nonce nonce;
   const std::string prefix;  // of the keys of its lock
-  std::string key;           // empty: it has no lease yet
+  std::string key;           // empty: it has no key yet
   std::int64_t lease = 0;
+  KeySlot slot{};
   std::uint64_t token = 0;        // create revision
   std::int64_t seen = 0;          // the newest revision of a delivered read
   std::int64_t told = 0;          // the revision of the read that was last delivered

@@ -47,14 +47,14 @@ std::string range_end_of(std::string_view prefix) {
   return std::string(1, '\0');  // to the end of the key space; braces would make two bytes
 }
 
-std::string entry_key(std::string_view prefix, std::int64_t lease, Nonce nonce) {
+std::string entry_key(std::string_view prefix, std::int64_t lease, KeySlot slot) {
   std::array<char, 17> hex{};
   const auto end =
       std::to_chars(hex.data(), hex.data() + hex.size(), static_cast<std::uint64_t>(lease), 16).ptr;
   std::string key(prefix);
   key.append(hex.data(), end);
   key += '-';
-  key += std::to_string(static_cast<std::uint64_t>(nonce));
+  key += std::to_string(static_cast<std::uint64_t>(slot));
   return key;
 }
 

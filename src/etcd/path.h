@@ -3,7 +3,7 @@
 
 #include "etcd/namespace.h"
 
-#include "common/seam/ticket.h"
+#include "etcd/key_slots.h"
 
 #include <chrono>
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace baton::etcd {
 std::string lock_prefix(std::string_view root, std::string_view lock);
 // The end of the range of all keys with this prefix: the first key after them.
 std::string range_end_of(std::string_view prefix);
-// The key of a ticket: prefix, lease id in hex, "-", and the nonce.
-std::string entry_key(std::string_view prefix, std::int64_t lease, Nonce nonce);
+// The key of a ticket: prefix, lease id in hex, "-", and the slot.
+std::string entry_key(std::string_view prefix, std::int64_t lease, KeySlot slot);
 
 // The key of the token base record: "/app/~token_base", or "~token_base" without a root.
 std::string token_base_key(std::string_view root);
@@ -29,7 +29,7 @@ std::string token_base_key(std::string_view root);
 bool is_direct_entry(std::string_view prefix, std::string_view key) noexcept;
 
 // The id of an entry that operators see: the key without the prefix, and the create revision, as in
-// "694d8f7f3-12@4711". The revision is needed because Go's clients reuse their keys.
+// "694d8f7f3-12@4711". The revision is needed because the names of keys are used again.
 struct EntryId {
   std::string suffix;
   std::int64_t revision = 0;  // 0: not given

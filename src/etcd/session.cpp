@@ -112,7 +112,10 @@ void Session::leases_renewed() {
 
 void Session::leases_lost(const std::string& detail) { end_session(Errc::session_expired, detail); }
 
-void Session::lease_revoked(std::int64_t lease) { stray_keys_.lease_revoked(lease); }
+void Session::lease_revoked(std::int64_t lease) {
+  stray_keys_.lease_revoked(lease);
+  tickets_.lease_revoked(lease);
+}
 
 void Session::link_left(std::size_t endpoint) { watches_.leave(endpoint); }
 

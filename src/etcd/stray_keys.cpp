@@ -96,16 +96,24 @@ void StrayKeys::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse&
   if (mutant(Mutant::stray_txn_stays)) return;
   const auto wanted = tickets_.keys_of(lease);
   for (const auto& key : answer.keys()) {
-    if (wanted.contains(key)) continue;
-    etcdpb::TxnRequest txn;
-    auto& compare = *txn.add_compare();  // only if the key belongs to our lease
-    compare.set_key(key);
-    compare.set_target(etcdpb::Compare::LEASE);
-    compare.set_result(etcdpb::Compare::EQUAL);
-    compare.set_lease(lease);
-    txn.add_success()->mutable_request_delete_range()->set_key(key);
-    context_.link.ask<etcdpb::TxnResponse>(Call::txn, txn, {}, [](auto&) {});
+    if (!wanted.contains(key)) remove_unwanted(key, lease);
   }
+}
+
+// Reads the create revision first. The name may be used again: a removal by name alone could remove
+// the key of a ticket that joins meanwhile.
+void StrayKeys::remove_unwanted(const std::string& key, std::int64_t lease) {
+  etcdpb::RangeRequest request;
+  request.set_key(key);
+  request.set_keys_only(true);
+  context_.link.ask<etcdpb::RangeResponse>(
+      Call::range, request, {},
+      context_.lifetime.guard([this, key, lease](Reply<etcdpb::RangeResponse>& reply) {
+        if (!reply.ok() || reply.body.kvs_size() != 1) return;
+        const auto& found = reply.body.kvs(0);
+        if (found.lease() != lease || tickets_.have(lease, key)) return;
+        remove_stray(key, found.create_revision());
+      }));
 }
 
 }  // namespace baton::etcd

@@ -25,6 +25,8 @@ class StrayKeys {
   void stop();
   // The ticket was removed at this revision, but a late transaction may still create its key.
   void abandon(const OwnTicket& ticket, std::int64_t revision);
+  // Removes the key with this create revision. Retried until the server has answered.
+  void remove_stray(const std::string& key, std::int64_t created);
   void lease_revoked(std::int64_t lease);
 
  private:
@@ -34,10 +36,10 @@ class StrayKeys {
     WatchId watch = WatchId::none;
   };
 
-  void remove_stray(const std::string& key, std::int64_t created);
   void sweep_later();
   void sweep();
   void swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer);
+  void remove_unwanted(const std::string& key, std::int64_t lease);
 
   const SessionContext& context_;
   Leases& leases_;

@@ -52,8 +52,9 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
     }
     return id;
   }
-  if (known != by_key_.end()) {
-    // The same key with another create revision: the old key is gone.
+  // The same name with another create revision: the older key is gone.
+  const bool older = known != by_key_.end() && want.created < known->second->want.created;
+  if (known != by_key_.end() && !older) {
     loop_.defer(lifetime_.guard([this, old = known->second] {
       if (old->state() != WatchState::over) fire(old, {true, false, 0, 0});
     }));
@@ -63,8 +64,12 @@ WatchId Watches::watch(Want want, WatchNewsHandler handler) {
   watch->want = std::move(want);
   watch->handlers.emplace_back(id, std::move(handler));
   watches_.emplace(watch->id, watch);
-  by_key_[watch->want.key] = watch;
   by_id_.emplace(number, watch);
+  if (older) {
+    fire(watch, {true, false, 0, 0});  // deferred
+    return id;
+  }
+  by_key_[watch->want.key] = watch;
   if (watch->want.delay == Nanos{}) {
     begin(watch);
   } else {

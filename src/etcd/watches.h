@@ -48,7 +48,7 @@ class Watches {
 
   struct Want {
     std::string key;
-    std::int64_t created = 0;  // create revision, because Go's clients reuse their keys
+    std::int64_t created = 0;  // create revision, because names are used again
     std::int64_t known = 0;    // the key existed at this revision
     bool from_known = false;   // start the watch there, without a look
     Nanos delay{};             // start later: most waits end before

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -125,6 +126,22 @@ TEST_F(EtcdCounts, AFreeLockCostsTwoTransactions) {
   EXPECT_EQ(cost.range, 0);
   EXPECT_EQ(cost.other, 0);
   EXPECT_LE(cost.watch, 2 * old);
+}
+
+// etcd keeps the names of deleted keys until a compaction, and every read of the lock walks over
+// them.
+TEST_F(EtcdCounts, AThousandAcquiresUseOneName) {
+  auto client = connect();
+  auto mutex = client.mutex(name_);
+  std::set<std::string> names;
+  for (int i = 0; i < 1'000; ++i) {
+    auto lock = mutex.acquire({.timeout = kLong});
+    const auto entries = client.inspect(name_).entries;
+    ASSERT_EQ(entries.size(), 1u);
+    names.insert(entries[0].id.substr(0, entries[0].id.find('@')));
+    lock.release();
+  }
+  EXPECT_EQ(names.size(), 1u) << "the lease changes only if a transaction was abandoned";
 }
 
 TEST_F(EtcdCounts, AFailedTryCostsOneRangeAndWritesNothing) {

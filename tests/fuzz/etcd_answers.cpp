@@ -54,7 +54,7 @@ void check_rule(Input& in) {
   const std::uint64_t token = in.edge() & ~(std::uint64_t{1} << 63);
   const std::string key = in.flag() && reading.kvs_size() > 0
                               ? reading.kvs(0).key()
-                              : etcd::entry_key(kPrefix, 0x1234, Nonce{7});
+                              : etcd::entry_key(kPrefix, 0x1234, etcd::KeySlot{7});
   if (!etcd::is_direct_entry(kPrefix, key)) return;
   const auto result = etcd::read_queue(kPrefix, key, token, Nonce{7}, reading);
   const auto judged = judge(result.standing.view, Nonce{7});

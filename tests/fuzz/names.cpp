@@ -92,7 +92,7 @@ void check_stores(const LockName& name) {
     FUZZ_REQUIRE(ancestors.back() == directory);
     FUZZ_REQUIRE(ancestors.size() == segments.size() + (root.empty() ? 0 : 1));
     const auto prefix = etcd::lock_prefix(root, name.text());
-    const auto key = etcd::entry_key(prefix, 0x1234, Nonce{7});
+    const auto key = etcd::entry_key(prefix, 0x1234, etcd::KeySlot{7});
     FUZZ_REQUIRE(etcd::is_direct_entry(prefix, key));
     FUZZ_REQUIRE(etcd::lock_of_key(root, key) == name.text());
     FUZZ_REQUIRE(key < etcd::range_end_of(prefix) && key > prefix);

@@ -203,8 +203,18 @@ std::int64_t EtcdStore::put(const std::string& key, const std::string& value, st
   return revision_of(Json::parse(ask_any({{"/v3/kv/put", json.dump()}})));
 }
 
-bool EtcdStore::remove_key(const std::string& key) {
-  return number(Json::parse(ask_any({{"/v3/kv/deleterange", between(key, "")}})), "deleted") > 0;
+bool EtcdStore::remove_key(const std::string& key, std::int64_t created) {
+  if (created == 0) {
+    return number(Json::parse(ask_any({{"/v3/kv/deleterange", between(key, "")}})), "deleted") > 0;
+  }
+  const std::string name = to_base64(key);
+  const Json json{{"compare",
+                   {{{"key", name},
+                     {"target", "CREATE"},
+                     {"result", "EQUAL"},
+                     {"create_revision", std::to_string(created)}}}},
+                  {"success", {{{"request_delete_range", {{"key", name}}}}}}};
+  return Json::parse(ask_any({{"/v3/kv/txn", json.dump()}})).value("succeeded", false);
 }
 
 std::int64_t EtcdStore::remove_all(const std::string& prefix) {

@@ -70,7 +70,9 @@ class EtcdStore {
   std::vector<EtcdKey> keys(const std::string& prefix = "", std::int64_t revision = 0);
   std::optional<EtcdKey> key(const std::string& name);
   std::int64_t put(const std::string& key, const std::string& value, std::int64_t lease = 0);
-  bool remove_key(const std::string& key);  // false: there was no such key
+  // created: removes only the key with this create revision; 0: whatever its revision. False: there
+  // was no such key.
+  bool remove_key(const std::string& key, std::int64_t created = 0);
   std::int64_t remove_all(const std::string& prefix);
   std::int64_t revision();
   // Compacts the history before the current revision. Returns that revision when the file no longer

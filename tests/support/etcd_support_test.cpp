@@ -89,6 +89,11 @@ TEST_F(EtcdSupport, KeysAreWrittenReadAndRemoved) {
   EXPECT_EQ(etcd.keys("b")[0].key, odd);
 
   EXPECT_EQ(etcd.key(odd).value().value, "2");
+  const auto created = etcd.key(odd)->create_revision;
+  EXPECT_FALSE(etcd.remove_key(odd, created + 1)) << "another key of this name";
+  EXPECT_TRUE(etcd.remove_key(odd, created));
+  etcd.put(odd, odd);
+  EXPECT_FALSE(etcd.remove_key(odd, created)) << "an earlier key of this name";
   EXPECT_TRUE(etcd.remove_key(odd));
   EXPECT_FALSE(etcd.remove_key(odd));
   EXPECT_FALSE(etcd.key(odd));

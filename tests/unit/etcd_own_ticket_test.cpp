@@ -29,6 +29,7 @@ const std::map<std::pair<S, E>, S>& ticket_table() {
       {{S::joining, E::joined}, S::present},
       {{S::joining, E::join_lost}, S::in_doubt},
       {{S::joining, E::join_refused}, S::gone},
+      {{S::joining, E::key_taken}, S::queued},
       {{S::joining, E::withdraw}, S::cancelling},
 
       {{S::in_doubt, E::sent}, S::rejoining},
@@ -47,6 +48,7 @@ const std::map<std::pair<S, E>, S>& ticket_table() {
       {{S::cancelling, E::joined}, S::removing},
       {{S::cancelling, E::join_lost}, S::removing_unknown},
       {{S::cancelling, E::join_refused}, S::gone},
+      {{S::cancelling, E::key_taken}, S::gone},
       {{S::cancelling, E::withdraw}, S::cancelling},
 
       {{S::cancelling_again, E::joined}, S::removing_late},

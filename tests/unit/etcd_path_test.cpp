@@ -35,9 +35,9 @@ TEST(EtcdPathTest, RangeEndBehindEverythingIsEtcdsZeroByte) {
   EXPECT_EQ(range_end_of("\xff\xff"s), "\0"s);
 }
 
-TEST(EtcdPathTest, KeyIsLeaseAndCounter) {
-  EXPECT_EQ(entry_key("/app/job/", 0x694d8f7f3, Nonce{12}), "/app/job/694d8f7f3-12");
-  EXPECT_EQ(entry_key("p/", -1, Nonce{std::numeric_limits<std::uint64_t>::max()}),
+TEST(EtcdPathTest, KeyIsLeaseAndSlot) {
+  EXPECT_EQ(entry_key("/app/job/", 0x694d8f7f3, KeySlot{12}), "/app/job/694d8f7f3-12");
+  EXPECT_EQ(entry_key("p/", -1, KeySlot{std::numeric_limits<std::uint64_t>::max()}),
             "p/ffffffffffffffff-18446744073709551615");
 }
 

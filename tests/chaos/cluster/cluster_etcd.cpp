@@ -99,7 +99,10 @@ class OverEtcd : public Cluster, public EtcdUpkeep {
     });
     return all;
   }
-  bool remove(const InLine& entry) override { return servers_->remove_key(entry.where); }
+  // A client may have used the name again since.
+  bool remove(const InLine& entry) override {
+    return servers_->remove_key(entry.where, static_cast<std::int64_t>(entry.token));
+  }
   bool remove_directory(std::uint32_t) override { return true; }  // etcd has no directories
   bool end_session(const InLine& entry) override { return servers_->revoke(entry.session); }
   // Go's concurrency.Mutex names a key by the prefix and the lease.
