@@ -1,12 +1,19 @@
 #include "mutants.h"
 
 #include "attack.h"
+#include "common/base/mutant.h"
 
 #include <cstdio>
 #include <string>
 #include <utility>
 
+namespace baton::internal {
+Mutant active_mutant = Mutant::none;
+}
+
 namespace baton::sim {
+
+Bug active_bug = Bug::none;
 
 namespace {
 
@@ -30,9 +37,10 @@ std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
     if (outcome.failure.empty()) continue;
     caught = std::move(outcome.failure);
     // The seed must pass without the bug. Otherwise it does not prove that the bug was found.
-    const auto bug_on = std::exchange(internal::active_mutant, internal::Mutant::none);
+    const Bug bug_on = active_bug;
+    activate(Bug::none);
     const bool innocent = run_seed(seed, wish).failure.empty();
-    internal::active_mutant = bug_on;
+    activate(bug_on);
     if (!innocent) {
       caught = "seed " + std::to_string(seed) + " fails without it";
       return 0;
@@ -44,10 +52,17 @@ std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
 
 }  // namespace
 
+void activate(Bug bug) {
+  // The enums have the same order.
+  static_assert(static_cast<int>(Bug::count_) == static_cast<int>(internal::Mutant::count_));
+  active_bug = bug;
+  internal::active_mutant = static_cast<internal::Mutant>(bug);
+}
+
 bool activate(std::string_view name) {
   for (std::size_t i = 0; i < kSeededBugs.size(); ++i) {
     if (name != kSeededBugs[i].name) continue;
-    internal::active_mutant = static_cast<internal::Mutant>(i);
+    activate(static_cast<Bug>(i));
     return true;
   }
   return false;
@@ -74,7 +89,7 @@ int hunt_mutants(std::string_view only) {
     }
     std::fflush(stdout);
   }
-  activate("none");
+  activate(Bug::none);
   std::printf("%d seeded bugs, %d survived\n", hunted, survivors);
   return survivors == 0 && hunted != 0 ? 0 : 1;
 }

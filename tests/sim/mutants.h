@@ -1,7 +1,7 @@
 // The seeded bugs, and the store on which the simulation must find each of them.
 #pragma once
 
-#include "common/base/mutant.h"
+#include "bugs.h"
 #include "simulation.h"
 
 #include <array>
@@ -16,7 +16,7 @@ struct SeededBug {
   bool attack = false;  // found by attack(), not by running seeds
 };
 
-// In the order of the enum Mutant.
+// In the order of the enum Bug.
 inline constexpr std::array kSeededBugs = {
     SeededBug{"none", "", StoreKind::memory},
     SeededBug{"deadline_from_answer", "M1", StoreKind::memory},
@@ -49,7 +49,7 @@ inline constexpr std::array kSeededBugs = {
     SeededBug{"no_backstop", "", StoreKind::etcd},
     SeededBug{"no_own_watch", "", StoreKind::etcd},
 };
-static_assert(kSeededBugs.size() == static_cast<std::size_t>(internal::Mutant::count_));
+static_assert(kSeededBugs.size() == static_cast<std::size_t>(Bug::count_));
 
 bool activate(std::string_view name);  // false: there is no such bug
 // Returns 0 if every seeded bug was found within 10,000 seeds or schedules. `only`: the name of a

@@ -1,13 +1,12 @@
 #include "sim_client.h"
 
+#include "bugs.h"
 #include "common/base/jitter.h"
-#include "common/base/mutant.h"
 
 #include <utility>
 
 namespace baton::internal {
 #ifdef BATON_MUTANTS
-Mutant active_mutant = Mutant::none;
 std::uint32_t next_jitter_seed = 1;
 #endif
 }  // namespace baton::internal
@@ -15,7 +14,6 @@ std::uint32_t next_jitter_seed = 1;
 namespace baton::sim {
 
 using internal::Hold;
-using internal::Mutant;
 
 SimClient::SimClient(World& world, Witness& witness, int number, SimStore& store,
                      const Weather& weather, std::chrono::milliseconds timeout)
@@ -49,7 +47,7 @@ void SimClient::hold_granted(const std::shared_ptr<Hold>& hold) {
 void SimClient::watch_deadline(const std::shared_ptr<Hold>& hold) {
   loop_->at(hold->lease().deadline(), [this, hold] {
     if (!hold->is_held()) return;
-    if (internal::mutant(Mutant::loss_timer_on_io)) {
+    if (seeded(Bug::loss_timer_on_io)) {
       // As if the loss thread waited for an answer from the network.
       loop_->at(loop_->now() + std::chrono::milliseconds(200),
                 [this, hold] { deadline_passed(hold); });

@@ -1,20 +1,19 @@
 #include "sim_loop.h"
 
-#include "common/base/mutant.h"
+#include "bugs.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace baton::sim {
 
-using internal::Mutant;
 using internal::TimerId;
 
 // ---- clock
 
 Nanos SimClock::wrong() const noexcept {
-  if (internal::mutant(Mutant::monotonic_clock)) return -suspended_;
-  if (internal::mutant(Mutant::wall_clock)) return stepped_;
+  if (seeded(Bug::monotonic_clock)) return -suspended_;
+  if (seeded(Bug::wall_clock)) return stepped_;
   return {};
 }
 

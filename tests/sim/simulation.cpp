@@ -1,8 +1,8 @@
 #include "simulation.h"
 
+#include "bugs.h"
 #include "common/base/check.h"
 #include "common/base/jitter.h"
-#include "common/base/mutant.h"
 #include "simulation_parts.h"
 
 #include <algorithm>
@@ -194,7 +194,7 @@ Outcome Simulation::run() {
   static Simulation* running = nullptr;
   running = this;
   const auto before = internal::set_check_handler([](const internal::BrokenInvariant& broken) {
-    if (internal::active_mutant != internal::Mutant::none) return;
+    if (active_bug != Bug::none) return;
     running->fail(std::string("broken invariant at ") + broken.file + ":" +
                   std::to_string(broken.line) + ": " + broken.condition);
   });
