@@ -123,14 +123,8 @@ Standing Store::standing(const Queue& queue, const LockName& name, const Session
                          SessionId id, Nonce nonce) const {
   Standing result;
   const auto mine = session.tickets.find({name, nonce});
-  auto rank = mine == session.tickets.end() ? 0 : mine->second;
-  if (rank == 0 && mutant(Mutant::adopt_old_ticket)) {
-    for (const auto& [r, p] : queue) {
-      if (p.client == session.client && p.nonce == nonce) rank = r;
-    }
-  }
-  const auto ticket = queue.find(rank);
-  if (ticket == queue.end()) return result;
+  if (mine == session.tickets.end()) return result;
+  const auto ticket = queue.find(mine->second);
   result.token = ticket->second.token;
   result.sign = ticket->second.sign;
   if (ticket != queue.begin()) {
@@ -150,20 +144,13 @@ Result<Standing> Store::join(SessionId session, const LockName& name, Nonce nonc
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return over();
   SessionRecord& record = found->second;
-  if (record.withdrawn.contains(nonce) && !mutant(Mutant::late_join_lands)) {
+  if (record.withdrawn.contains(nonce)) {
     return Standing{};  // withdrawn before the join arrived
   }
   Queue& queue = queues_[name];
-  bool there = record.tickets.contains({name, nonce});
-  if (mutant(Mutant::adopt_old_ticket)) {
-    there = there || std::any_of(queue.begin(), queue.end(), [&](const auto& entry) {
-              return entry.second.client == record.client && entry.second.nonce == nonce;
-            });
-  }
-  if (!there) {
+  if (!record.tickets.contains({name, nonce})) {
     const auto rank = ++revision_;
-    const auto token = mutant(Mutant::token_is_position) ? queue.size() + 1 : rank;
-    queue.emplace(rank, StoredTicket{session, record.client, nonce, token,
+    queue.emplace(rank, StoredTicket{session, record.client, nonce, rank,
                                      std::chrono::system_clock::now(), std::make_shared<Sign>()});
     record.tickets.emplace(std::pair(name, nonce), rank);
   }

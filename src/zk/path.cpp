@@ -1,7 +1,5 @@
 #include "zk/path.h"
 
-#include "common/base/mutant.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -105,11 +103,6 @@ std::optional<Position> position_of(const Queue& queue, std::int64_t sequence,
   if (mine == last) return std::nullopt;
   Position position;
   position.ahead = static_cast<std::size_t>(last - queue.entries.begin()) - 1;
-  if (mutant(Mutant::ties_by_name)) {
-    position.ahead = static_cast<std::size_t>(mine - queue.entries.begin());
-    if (position.ahead != 0) position.predecessor = &*(mine - 1);
-    return position;
-  }
   if (position.ahead != 0) {
     // With ties, the last of the other entries with our number; otherwise the entry directly before
     // ours.

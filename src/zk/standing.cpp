@@ -1,7 +1,5 @@
 #include "zk/standing.h"
 
-#include "common/base/mutant.h"
-
 #include <optional>
 
 namespace baton::zk {
@@ -13,7 +11,7 @@ Result<Standing> standing_of(std::string_view root, const OwnTicket& ticket,
   if (listing.status != Status::ok) {
     return call_error(listing.status, listing.code, "list " + directory());
   }
-  if (is_exhausted(ticket.sequence) && !mutant(Mutant::ties_by_name)) {
+  if (is_exhausted(ticket.sequence)) {
     return Error(Errc::store_error,
                  "the directory " + directory() +
                      " has used its last sequence number (2147483647), so the order of its entries "
@@ -25,8 +23,7 @@ Result<Standing> standing_of(std::string_view root, const OwnTicket& ticket,
   if (!position) return result;
   result.token = ticket.token;
   if (position->predecessor != nullptr) {
-    const auto& before =
-        mutant(Mutant::herd) ? listing.queue.entries.front() : *position->predecessor;
+    const auto& before = *position->predecessor;
     result.view.omitted_ahead = position->ahead - 1;
     result.view.tickets.push_back({rank_of(before.sequence, false), before.name, std::nullopt});
   }

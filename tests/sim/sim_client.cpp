@@ -19,11 +19,13 @@ SimClient::SimClient(World& world, Witness& witness, int number, SimStore& store
                      const Weather& weather, std::chrono::milliseconds timeout)
     : world_(world),
       witness_(witness),
+      store_(store),
       number_(number),
       life_(std::make_shared<Life>()),
       loop_(std::make_shared<SimLoop>(world, life_, any_rate(world))),
       port_(store.connect({loop_, life_, &weather, number,
                            [this, timeout] { pause(false, world_.span(timeout / 2, timeout)); }})) {
+  notes_.client = number;
   engine_ = std::make_unique<internal::Engine>(
       *this, *this, [](LogLevel, std::string_view) {},
       static_cast<std::uint32_t>(world.pick(1, 1U << 30)));
@@ -38,8 +40,19 @@ SimClient::~SimClient() {
 }
 
 void SimClient::hold_granted(const std::shared_ptr<Hold>& hold) {
+  notes_.granted.insert(hold->nonce());
   witness_.granted(number_, hold);
   watch_deadline(hold);
+}
+
+void SimClient::open(internal::SessionListener& listener,
+                     internal::Answer<std::unique_ptr<internal::Session>> answer) {
+  port_->open(listener, [this, answer = std::move(answer)](
+                            Result<std::unique_ptr<internal::Session>> opened) mutable {
+    notes_.granted.clear();
+    if (opened) opened = with_seeded_bug(std::move(*opened), *loop_, notes_, store_);
+    answer(std::move(opened));
+  });
 }
 
 // Does what the loss thread does: wakes at the deadline, checks whether the deadline has moved, and
@@ -63,12 +76,15 @@ void SimClient::deadline_passed(const std::shared_ptr<Hold>& hold) {
   if (due == Errc{}) {
     watch_deadline(hold);
   } else if (hold->become_lost(due)) {
-    witness_.announced_lost(number_, hold);
+    announce_loss(hold);
     engine_->retire_hold(hold, nullptr);
   }
 }
 
-void SimClient::hold_lost(const std::shared_ptr<Hold>& hold) {
+void SimClient::hold_lost(const std::shared_ptr<Hold>& hold) { announce_loss(hold); }
+
+void SimClient::announce_loss(const std::shared_ptr<Hold>& hold) {
+  notes_.lost.insert(hold->nonce());
   witness_.announced_lost(number_, hold);
 }
 

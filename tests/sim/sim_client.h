@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/client/engine.h"
+#include "seeded_session.h"
 #include "sim_store.h"
 
 #include <memory>
@@ -34,9 +35,7 @@ class SimClient final : public internal::EngineHost, public internal::Backend {
   // Backend
   internal::Loop& loop() noexcept override { return *loop_; }
   void open(internal::SessionListener& listener,
-            internal::Answer<std::unique_ptr<internal::Session>> answer) override {
-    port_->open(listener, std::move(answer));
-  }
+            internal::Answer<std::unique_ptr<internal::Session>> answer) override;
   void stop() noexcept override {}
   std::string where() const override { return "sim"; }
   // EngineHost
@@ -47,10 +46,13 @@ class SimClient final : public internal::EngineHost, public internal::Backend {
   void metric(const MetricEvent&, const internal::LockName*) override {}
   void watch_deadline(const std::shared_ptr<internal::Hold>& hold);
   void deadline_passed(const std::shared_ptr<internal::Hold>& hold);
+  void announce_loss(const std::shared_ptr<internal::Hold>& hold);
 
   World& world_;
   Witness& witness_;
+  SimStore& store_;
   const int number_;
+  SeededNotes notes_;
   std::shared_ptr<Life> life_;
   std::shared_ptr<SimLoop> loop_;
   std::unique_ptr<SimPort> port_;

@@ -1,10 +1,12 @@
 // The memory store in a simulation, with a transport that loses, delays and doubles messages.
+#include "bugs.h"
 #include "memory/session.h"
 #include "memory/store.h"
 #include "memory/transport.h"
 #include "sim_store.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace baton::sim {
@@ -108,12 +110,12 @@ class MemorySimStore final : public SimStore {
                                         [this] { schedule_expiry(); });
   }
   std::uint64_t front(const internal::LockName& lock) const override {
-    return store_->front_token(lock);
+    return token_by_position(lock, store_->front_token(lock));
   }
   std::vector<SimEntry> entries(const internal::LockName& lock) const override {
     std::vector<SimEntry> all;
     for (const auto& entry : store_->inspect(lock).entries) {
-      all.push_back({entry.id, entry.token, std::stoull(entry.id)});
+      all.push_back({entry.id, token_by_position(lock, entry.token), std::stoull(entry.id)});
     }
     return all;
   }
@@ -122,6 +124,16 @@ class MemorySimStore final : public SimStore {
   }
   void end_session(std::uint64_t session) override {
     store_->end_session(memory::SessionId{session});
+  }
+  std::uint64_t token_by_position(const internal::LockName& lock,
+                                  std::uint64_t token) const override {
+    if (!seeded(Bug::token_is_position) || token == 0) return token;
+    const auto [position, fresh] = positions_.try_emplace(token, 1);
+    if (!fresh) return position->second;
+    for (const auto& entry : store_->inspect(lock).entries) {
+      if (entry.token < token) ++position->second;
+    }
+    return position->second;
   }
   std::string left_over(std::size_t clients) const override {
     for (const auto& name : store_->list("")) return "an entry is left in " + name;
@@ -149,6 +161,7 @@ class MemorySimStore final : public SimStore {
   SimClock clock_;
   std::shared_ptr<memory::Store> store_;
   Time expiry_scheduled_ = internal::kNever;
+  mutable std::map<std::uint64_t, std::uint64_t> positions_;  // by token
 };
 
 }  // namespace

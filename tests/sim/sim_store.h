@@ -77,6 +77,11 @@ class SimStore {
   virtual Nanos grace() const { return {}; }
   // How many watch events the store has sent so far.
   virtual std::uint64_t wake_ups() const { return 0; }
+  // For the seeded bug token_is_position: the position at which the entry with this token was first
+  // seen. A store that has no such tokens returns the token.
+  virtual std::uint64_t token_by_position(const internal::LockName&, std::uint64_t token) const {
+    return token;
+  }
 };
 
 struct StoreParts {

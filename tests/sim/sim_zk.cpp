@@ -35,7 +35,7 @@ zk::SessionParts ZkPort::session_parts() {
     return line;
   };
   parts.root = kRoot;
-  parts.client_id = "c" + std::to_string(10'000'000 + parts_.number).substr(1);
+  parts.client_id = zk_client_id(parts_.number);
   parts.log = [](LogLevel, std::string_view) {};
   return parts;
 }

@@ -8,9 +8,14 @@
 #include "zk_sim_line.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace baton::sim {
+
+inline std::string zk_client_id(int number) {
+  return "c" + std::to_string(10'000'000 + number).substr(1);
+}
 
 class ZkPort final : public SimPort {
  public:

@@ -1,7 +1,6 @@
 #include "common/client/attempts.h"
 
 #include "common/base/check.h"
-#include "common/base/mutant.h"
 #include "common/seam/token_base.h"
 
 #include <chrono>
@@ -27,10 +26,7 @@ Attempts::Attempts(EngineContext& context, OwnWatches& own_watches, Withdrawals&
       backstop_(backstop),
       holds_(holds) {}
 
-Nonce Attempts::fresh_nonce() {
-  if (mutant(Mutant::shared_nonce)) return Nonce{1};
-  return Nonce{next_nonce_++};
-}
+Nonce Attempts::fresh_nonce() { return Nonce{next_nonce_++}; }
 
 bool Attempts::lease_ok() const {
   const auto lease = context_.session->lease();

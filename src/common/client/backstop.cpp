@@ -1,7 +1,5 @@
 #include "common/client/backstop.h"
 
-#include "common/base/mutant.h"
-
 #include <chrono>
 #include <random>
 #include <utility>
@@ -66,7 +64,7 @@ void Backstop::run(const LockName& name) {
   auto group = groups_.find(name);
   if (group == groups_.end()) return;
   group->second.timer = TimerId::none;
-  if (context_.session == nullptr || mutant(Mutant::no_backstop)) return;
+  if (context_.session == nullptr) return;
   // The first waiter is enough: all other waiters of this client are behind it.
   if (!group->second.waiting.empty()) {
     const auto first = group->second.waiting.begin()->second;

@@ -1,7 +1,6 @@
 #include "common/client/holds.h"
 
 #include "common/base/check.h"
-#include "common/base/mutant.h"
 #include "common/recipe/queue_rule.h"
 
 #include <string>
@@ -37,7 +36,6 @@ void Holds::retire(const std::shared_ptr<Hold>& hold, Answer<Done> answer) {
   report(*hold, lost);
   forget(hold);
   context_.host.on_hold_closed(hold);
-  if (lost && mutant(Mutant::lost_ticket_stays)) return;
   // While the client closes, the end of the session removes all tickets.
   if (!context_.closing) {
     withdrawals_.withdraw(hold->name(), hold->nonce(), std::move(answer));

@@ -1,7 +1,6 @@
 #include "common/client/own_watches.h"
 
 #include "common/base/check.h"
-#include "common/base/mutant.h"
 
 #include <utility>
 
@@ -13,7 +12,7 @@ OwnWatches::OwnWatches(EngineContext& context, std::function<void(Nonce)> on_eve
 void OwnWatches::watch(const LockName& name, const Ticket& ticket, bool soon) {
   BATON_ASSERT(ticket.ours);
   const Nonce nonce = *ticket.ours;
-  if (watches_.contains(nonce) || mutant(Mutant::no_own_watch)) return;
+  if (watches_.contains(nonce)) return;
   watches_[nonce] = context_.session->watch(name, ticket, {std::nullopt, soon},
                                             [this, nonce, epoch = context_.epoch](WatchEvent) {
                                               if (epoch != context_.epoch) return;

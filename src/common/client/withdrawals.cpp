@@ -1,7 +1,5 @@
 #include "common/client/withdrawals.h"
 
-#include "common/base/mutant.h"
-
 #include <string>
 #include <utility>
 
@@ -65,7 +63,7 @@ void Withdrawals::finish(Nonce nonce, const Result<WithdrawResult>& result) {
   const auto found = jobs_.find(nonce);
   if (found == jobs_.end()) return;
   Job& job = found->second;
-  if (!result && !context_.closing && !mutant(Mutant::no_release_retry)) {
+  if (!result && !context_.closing) {
     // Retry after any error until the ticket is gone or the session has ended: a ticket that stays
     // would block all tickets behind it.
     retry_later(nonce, job);

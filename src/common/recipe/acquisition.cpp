@@ -1,7 +1,6 @@
 #include "common/recipe/acquisition.h"
 
 #include "common/base/check.h"
-#include "common/base/mutant.h"
 #include "common/recipe/queue_rule.h"
 
 #include <algorithm>
@@ -37,7 +36,6 @@ Actions Acquisition::begin(Nonce fresh) {
 Actions Acquisition::on_session(Nonce fresh) {
   if (state_ != State::no_session) return {};
   // Never adopt a ticket of an earlier session: the store is about to remove it (CURATOR-604).
-  if (mutant(Mutant::adopt_old_ticket) && nonce_ != Nonce{}) return join_under(nonce_);
   return begin(fresh);
 }
 
@@ -99,7 +97,6 @@ Actions Acquisition::on_joined(const Result<Standing>& standing, Nonce fresh, bo
   Actions actions;
   if (transient(standing.error())) {
     // The ticket may be in the queue or not. A second join under the same nonce finds it if it is.
-    if (mutant(Mutant::blind_rejoin)) nonce_ = fresh;
     state_ = State::pausing;
     retry_ = State::joining;
     actions.pause = true;
@@ -127,10 +124,6 @@ Actions Acquisition::on_looked(const Result<Standing>& standing, Nonce fresh, bo
 
 Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool lease_ok) {
   auto judgement = judge(standing.view, nonce_);
-  if (mutant(Mutant::no_own_check) && judgement.verdict == Verdict::missing &&
-      standing.view.tickets.empty()) {
-    judgement.verdict = Verdict::holder;
-  }
   Actions actions;
   if (judgement.verdict == Verdict::missing) {
     // The ticket was evicted while it waited: join again at the end of the queue with a new ticket.
@@ -157,7 +150,7 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
                                  [this](const Ticket& t) { return t.ours == nonce_; });
   if (mine != standing.view.tickets.end()) own_ = *mine;
   if (judgement.verdict == Verdict::holder) {
-    if (!lease_ok && !mutant(Mutant::grant_without_lease)) {
+    if (!lease_ok) {
       // No ticket is ahead, but the session may have ended already: a grant would not be valid.
       state_ = State::pausing;
       retry_ = State::looking;
@@ -180,8 +173,7 @@ Actions Acquisition::judge_standing(const Standing& standing, Nonce fresh, bool 
 
 Actions Acquisition::on_predecessor(const WatchEvent& event, bool lease_ok) {
   if (state_ != State::waiting) return look_again();
-  if (mutant(Mutant::gone_means_held) ||
-      (event.kind == WatchEvent::gone && ahead_ == 1 && lease_ok)) {
+  if (event.kind == WatchEvent::gone && ahead_ == 1 && lease_ok) {
     Actions actions;
     actions.grant = true;
     return finish(std::move(actions));
@@ -205,7 +197,7 @@ Actions Acquisition::on_pause_over() {
 Actions Acquisition::on_give_up(const Error& why) {
   if (done()) return {};
   Actions actions;
-  if (ticket_sent_ && !mutant(Mutant::cancel_leaves_ticket)) actions.withdraw = nonce_;
+  if (ticket_sent_) actions.withdraw = nonce_;
   actions.fail = why;
   return finish(std::move(actions));
 }
