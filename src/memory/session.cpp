@@ -141,7 +141,7 @@ void Session::beat_answered(Time sent, bool there) {
 }
 
 void Session::renew(Time sent, Time now) {
-  if (now >= lease_->deadline() && !mutant(Mutant::revive_lost)) {
+  if (now >= lease_->deadline()) {
     // The lease has expired: locks held under it are lost and stay lost. Start a new lease.
     lease_->end();
     lease_ = std::make_shared<LeaseView>();

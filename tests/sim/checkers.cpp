@@ -1,6 +1,7 @@
 // The checks after every event and at the end of a run. Unlike the checks of tests/history, they
 // compare each hold with the store itself, and they know which entries were evicted or removed by a
 // server bug. The first failed check ends the run.
+#include "bugs.h"
 #include "simulation.h"
 #include "simulation_parts.h"
 
@@ -21,6 +22,15 @@ bool Simulation::client_paused(int client) const {
   return std::any_of(slots_.begin(), slots_.end(), [client](const auto& slot) {
     return slot->client != nullptr && slot->client->number() == client && slot->client->paused();
   });
+}
+
+// Whether the client believes that it holds the lock.
+bool Simulation::believed(const Grant& grant) const {
+  if (active_bug == Bug::none) return grant.hold->valid();
+  const auto slot = std::find_if(slots_.begin(), slots_.end(), [&grant](const auto& each) {
+    return each->client != nullptr && each->client->number() == grant.client;
+  });
+  return slot == slots_.end() ? grant.hold->valid() : (*slot)->client->believes_in(*grant.hold);
 }
 
 void Simulation::granted(int client, const std::shared_ptr<Hold>& hold) {
@@ -91,7 +101,7 @@ void Simulation::check_all() {
     for (auto& grant : grants_) {
       if (grant.lock != lock) continue;
       const std::uint64_t token = grant.hold->token();
-      if (!grant.hold->valid()) {
+      if (!believed(grant)) {
         if (!grant.was_invalid) grant.invalid_since = now;
         grant.was_invalid = true;
         // C7: a loss is announced within 50 ms while the process runs.

@@ -88,6 +88,17 @@ void SimClient::announce_loss(const std::shared_ptr<Hold>& hold) {
   witness_.announced_lost(number_, hold);
 }
 
+bool SimClient::believes_in(const Hold& hold) const {
+  if (seeded(Bug::valid_after_release) && hold.state() == LockState::released) return true;
+  if (seeded(Bug::revive_lost) && hold.lost_reason() == Errc::session_expired &&
+      notes_.granted.contains(hold.nonce()) && engine_->session() != nullptr) {
+    // The session has answered late, and has a new lease.
+    const auto lease = engine_->session()->lease();
+    return !lease->ended() && loop_->now() < lease->deadline();
+  }
+  return hold.valid();
+}
+
 void SimClient::pause(bool suspend, Nanos span) {
   if (life_->paused) return;
   life_->paused = true;

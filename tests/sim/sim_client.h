@@ -30,6 +30,8 @@ class SimClient final : public internal::EngineHost, public internal::Backend {
   int number() const { return number_; }
   void pause(bool suspend, Nanos span);
   bool paused() const { return life_->paused; }
+  // Whether the process believes that it holds the lock: hold.valid(), if no seeded bug changes it.
+  bool believes_in(const internal::Hold& hold) const;
 
  private:
   // Backend

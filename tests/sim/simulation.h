@@ -95,6 +95,7 @@ class Simulation final : public Witness {
   bool calm(int client, Time since) const;
   void fail(const std::string& what);
   bool client_paused(int client) const;
+  bool believed(const Grant& grant) const;
 
   World world_;
   std::unique_ptr<SimStore> store_;

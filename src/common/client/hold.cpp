@@ -1,7 +1,6 @@
 #include "common/client/hold.h"
 
 #include "common/base/fork_guard.h"
-#include "common/base/mutant.h"
 
 #include <utility>
 
@@ -13,8 +12,7 @@ bool Hold::forked() const noexcept { return generation_ != fork_generation(); }
 
 Errc Hold::due_loss() const noexcept {
   if (forked()) return Errc::forked;
-  if (const int seen = seen_invalid_.load(std::memory_order_acquire);
-      seen != 0 && !mutant(Mutant::revive_lost)) {
+  if (const int seen = seen_invalid_.load(std::memory_order_acquire); seen != 0) {
     return static_cast<Errc>(seen);
   }
   Errc due{};
@@ -33,7 +31,6 @@ Errc Hold::due_loss() const noexcept {
 }
 
 bool Hold::valid() const noexcept {
-  if (mutant(Mutant::valid_after_release) && state_.load() == kReleased) return true;
   return state_.load(std::memory_order_acquire) == kHeld && due_loss() == Errc{};
 }
 
