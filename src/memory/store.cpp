@@ -1,6 +1,5 @@
 #include "memory/store.h"
 
-#include "common/base/mutant.h"
 #include "common/seam/token_base.h"
 
 #include <algorithm>
@@ -223,7 +222,7 @@ void Store::watch(SessionId session, const LockName& name, std::uint64_t rank, W
     if (found == sessions_.end()) return;
     const auto queue = queues_.find(name);
     const bool there = queue != queues_.end() && queue->second.contains(rank);
-    if (there || mutant(Mutant::check_then_watch)) {
+    if (there) {
       found->second.watches.emplace(id, std::pair(name, rank));
       watchers_[{name, rank}].emplace(session, id);
     } else {

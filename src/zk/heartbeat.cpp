@@ -26,10 +26,6 @@ void Heartbeat::connected(Time apart) {
   lease_.reconnected(apart);
   under_way_ = false;  // a heartbeat of the old connection is lost
   write_next_ = active_;
-  if (mutant(Mutant::find_without_sync)) {
-    schedule(loop_.now() + interval_);  // a write at once would hide the missing sync
-    return;
-  }
   beat();
 }
 
@@ -66,9 +62,8 @@ void Heartbeat::beat() {
   loop_.cancel(timer_);
   const Time sent = loop_.now();
   last_sent_ = sent;
-  Request request{
+  const Request request{
       write ? Request::Kind::remove : Request::Kind::sync, write ? kMissingNode : "/", {}};
-  if (mutant(Mutant::ping_is_proof)) request = {Request::Kind::get, "/", {}};
   transport_.send(
       request, lifetime_.guard([this, connection = connection_, sent, write](const Reply& reply) {
         if (connection == connection_) answered(sent, write, reply);
@@ -77,8 +72,7 @@ void Heartbeat::beat() {
 
 void Heartbeat::answered(Time sent, bool write, const Reply& reply) {
   under_way_ = false;
-  const bool counts = write && !mutant(Mutant::ping_is_proof) ? is_missing_node_answer(reply.status)
-                                                              : reply.status == Status::ok;
+  const bool counts = write ? is_missing_node_answer(reply.status) : reply.status == Status::ok;
   if (!counts) {
     // The heartbeat was refused or lost, and proves nothing. Retry after an interval. The transport
     // reports if the connection or the session is lost.

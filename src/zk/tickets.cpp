@@ -1,6 +1,5 @@
 #include "zk/tickets.h"
 
-#include "common/base/mutant.h"
 #include "zk/standing.h"
 
 #include <algorithm>
@@ -176,8 +175,7 @@ void Tickets::make_parents(const OwnTicketPtr& ticket, int tries, Answer<Standin
 void Tickets::search(const OwnTicketPtr& ticket, Answer<std::string> answer) {
   // The session is the same, so every request of the old connection was committed or dropped before
   // this sync. A list without our node proves that the node does not exist and will not be created.
-  const auto freshness = mutant(Mutant::find_without_sync) ? Freshness::session : Freshness::synced;
-  reads_.read(context_.directory(ticket->name), freshness,
+  reads_.read(context_.directory(ticket->name), Freshness::synced,
               [this, ticket, answer = std::move(answer)](const Listing& listing) mutable {
                 if (listing.status != Status::ok && listing.status != Status::no_node) {
                   answer(call_error(listing.status, listing.code,

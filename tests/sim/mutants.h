@@ -23,7 +23,7 @@ inline constexpr std::array kSeededBugs = {
     SeededBug{"monotonic_clock", "M2", StoreKind::memory},
     SeededBug{"blind_rejoin", "M5", StoreKind::memory},
     SeededBug{"adopt_old_ticket", "M7", StoreKind::memory},
-    SeededBug{"check_then_watch", "M8", StoreKind::memory},
+    SeededBug{"check_then_watch", "M8", StoreKind::zk},
     SeededBug{"gone_means_held", "M9", StoreKind::memory},
     SeededBug{"no_own_check", "M11", StoreKind::memory},
     SeededBug{"no_release_retry", "M12", StoreKind::memory},

@@ -1,6 +1,8 @@
 // Connections and requests of a ZkEnsemble.
 #include "zk_ensemble.h"
 
+#include "bugs.h"
+
 #include <zookeeper/zookeeper.h>
 
 #include <algorithm>
@@ -164,6 +166,10 @@ void ZkEnsemble::advance(Server& server, ZkConn& conn) {
       case zk::Request::Kind::get:
       case zk::Request::Kind::get_watch:
         reply.code = zk::fake_read(server.tree.nodes, next.request, reply);
+        if (seeded(Bug::check_then_watch) && next.request.kind == zk::Request::Kind::get_watch &&
+            reply.code == ZNONODE) {
+          reply.code = ZOK;
+        }
         if (reply.code == ZOK && next.request.kind == zk::Request::Kind::get_watch) {
           conn.watches.insert(next.request.path);
         }

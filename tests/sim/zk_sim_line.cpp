@@ -1,5 +1,6 @@
 #include "zk_sim_line.h"
 
+#include "bugs.h"
 #include "zk/heartbeat.h"
 
 #include <zookeeper/zookeeper.h>
@@ -91,7 +92,7 @@ void SimZkLine::connect() {
 void SimZkLine::accepted(std::int64_t session) {
   to_client([this, session] {
     session_ = session;
-    connected_ = true;
+    connected_ = first_beat_ = true;
     world_.note("client " + std::to_string(parts_.number) + " is at server " +
                 std::to_string(pipe_->server));
     tend();
@@ -148,6 +149,10 @@ void SimZkLine::disconnect() {
 void SimZkLine::lose_all(int code) {
   const auto alive = alive_;
   auto lost = std::exchange(asked_, {});
+  for (const auto& [request, answer, pretended] : lost) {
+    if (request.kind != Request::Kind::create_entry) continue;
+    unanswered_creates_.insert(request.path.substr(0, request.path.rfind('/')));
+  }
   for (auto& asked : lost) {
     if (!*alive) return;
     zk::Reply reply;
@@ -192,13 +197,28 @@ void SimZkLine::send(const zk::Request& request, zk::ReplyHandler answer) {
   }
   const bool beat = request.path == "/" || request.path == zk::kMissingNode;
   if (beat && world_.chance(parts_.weather->stop_after_beat)) parts_.on_beat();
-  asked_.push_back({request, std::move(answer)});
+  const auto pretended = pretended_answer(request, beat);
+  asked_.push_back({request, std::move(answer), pretended});
   last_sent_ = parts_.loop->now();
   if (world_.chance(parts_.weather->lose_request)) break_off();
   if (pipe_->broken) return;
-  pipe_->up([ensemble = &ensemble_, pipe = pipe_.get(), request] {
-    if (pipe->conn != nullptr) ensemble->ask(pipe->conn, request);
+  const Request sent = pretended ? Request{Request::Kind::get, "/", {}} : request;
+  pipe_->up([ensemble = &ensemble_, pipe = pipe_.get(), sent] {
+    if (pipe->conn != nullptr) ensemble->ask(pipe->conn, sent);
   });
+}
+
+// The seeded bugs send a read that a single server answers, instead of a request that involves the
+// leader, and pretend that its answer is this one.
+std::optional<int> SimZkLine::pretended_answer(const Request& request, bool beat) {
+  const bool write = request.kind == Request::Kind::remove;
+  if (seeded(Bug::ping_is_proof) && beat) return write ? ZNONODE : ZOK;
+  if (!seeded(Bug::find_without_sync) || unanswered_creates_.empty()) return std::nullopt;
+  // A heartbeat through the leader before the search would hide the missing sync.
+  if (beat) return std::exchange(first_beat_, false) ? std::optional(ZSYSTEMERROR) : std::nullopt;
+  const bool searches = request.kind == Request::Kind::sync;
+  if (!searches || unanswered_creates_.erase(request.path) == 0) return std::nullopt;
+  return ZOK;
 }
 
 void SimZkLine::reply(zk::Reply reply, std::uint64_t zxid) {
@@ -210,6 +230,10 @@ void SimZkLine::reply(zk::Reply reply, std::uint64_t zxid) {
     if (reply.status == zk::Status::ok) {
       if (asked.request.kind == zk::Request::Kind::get_watch) watches_.insert(asked.request.path);
       if (asked.request.kind == zk::Request::Kind::unwatch) watches_.erase(asked.request.path);
+    }
+    if (asked.pretended && reply.status == zk::Status::ok) {
+      reply.code = *asked.pretended;
+      reply.status = zk::status_of(reply.code);
     }
     asked.answer(reply);
   });

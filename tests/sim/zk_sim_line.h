@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,6 +43,7 @@ class SimZkLine final : public zk::Transport, private ZkCaller {
   struct Asked {
     zk::Request request;
     zk::ReplyHandler answer;
+    std::optional<int> pretended{};  // a seeded bug pings instead, and answers with this code
   };
 
   void connect_later(Nanos least);
@@ -51,6 +53,7 @@ class SimZkLine final : public zk::Transport, private ZkCaller {
   void tend();
   void to_client(Task task);
   void lose_all(int code);
+  std::optional<int> pretended_answer(const zk::Request& request, bool beat);
 
   // ---- ZkCaller: messages from the server
   void accepted(std::int64_t session) override;
@@ -73,6 +76,9 @@ class SimZkLine final : public zk::Transport, private ZkCaller {
   std::uint64_t seen_ = 0;
   std::set<std::string> watches_;  // sent to the server again after each connect
   std::deque<Asked> asked_;
+  // For the seeded bug find_without_sync.
+  std::set<std::string> unanswered_creates_;  // their directories
+  bool first_beat_ = true;                    // of the connection
   Time last_heard_{};
   Time last_sent_{};
   internal::TimerId timer_ = internal::TimerId::none;
