@@ -1,7 +1,5 @@
 #include "etcd/link.h"
 
-#include "common/base/mutant.h"
-
 #include <algorithm>
 
 namespace baton::etcd {
@@ -293,7 +291,7 @@ bool Link::check(std::size_t endpoint, const etcdpb::ResponseHeader& header, std
     changed("the endpoint " + parts_.transport->endpoint(endpoint) + " belongs to another cluster");
     return false;
   }
-  if (header.revision() < floor && !mutant(Mutant::rollback_ignored)) {
+  if (header.revision() < floor) {
     cluster_state.revision = 0;
     changed("the store was set back: its revision was " + std::to_string(floor) + " and is " +
             std::to_string(header.revision()));

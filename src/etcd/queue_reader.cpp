@@ -1,6 +1,5 @@
 #include "etcd/queue_reader.h"
 
-#include "common/base/mutant.h"
 #include "etcd/path.h"
 #include "etcd/queue.h"
 
@@ -142,12 +141,10 @@ WatchId QueueReader::watch(Watches::Want want, const std::optional<Nonce>& waite
   }
   return watches_.watch(
       std::move(want), [handler = std::move(handler)](const WatchNews& news) mutable {
-        // Never grant the lock because the predecessor's key is gone: our own key
-        // may be gone as well. Its watch is another watcher, and etcd guarantees
-        // no order between two watchers.
-        const bool believed = mutant(Mutant::compaction_is_gone) && news.gone;
-        const auto kind = believed ? WatchEvent::gone : WatchEvent::look;
-        handler({kind, news.pinned ? LookHint{news.revision, news.endpoint} : LookHint{}});
+        // Never grant the lock because the predecessor's key is gone: our own key may be gone as
+        // well. Its watch is another watcher, and etcd guarantees no order between two watchers.
+        const auto hint = news.pinned ? LookHint{news.revision, news.endpoint} : LookHint{};
+        handler({WatchEvent::look, hint});
       });
 }
 

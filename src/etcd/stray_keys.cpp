@@ -1,7 +1,5 @@
 #include "etcd/stray_keys.h"
 
-#include "common/base/mutant.h"
-
 #include <algorithm>
 #include <chrono>
 
@@ -25,7 +23,7 @@ void StrayKeys::stop() { context_.loop.cancel(sweep_timer_); }
 // key. So the session watches the key, and adds no new keys to its lease. Once the lease is
 // revoked, the transaction can no longer take effect.
 void StrayKeys::abandon(const OwnTicket& ticket, std::int64_t revision) {
-  if (abandoned_.contains(ticket.key) || mutant(Mutant::stray_txn_stays)) return;
+  if (abandoned_.contains(ticket.key)) return;
   Abandoned stray;
   stray.lease = ticket.lease;
   stray.watch = watches_.watch_puts(
@@ -93,7 +91,6 @@ void StrayKeys::sweep() {
 }
 
 void StrayKeys::swept(std::int64_t lease, const etcdpb::LeaseTimeToLiveResponse& answer) {
-  if (mutant(Mutant::stray_txn_stays)) return;
   const auto wanted = tickets_.keys_of(lease);
   for (const auto& key : answer.keys()) {
     if (!wanted.contains(key)) remove_unwanted(key, lease);

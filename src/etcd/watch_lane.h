@@ -1,7 +1,6 @@
 // Watches::Lane: one shared stream of Watches. Included only by watches.cpp.
 #pragma once
 
-#include "common/base/mutant.h"
 #include "etcd/watches.h"
 
 #include <algorithm>
@@ -154,7 +153,6 @@ class Watches::Lane final : public StreamListener {
   // A watch was refused; servers do not report which one. Most likely the stream's token has
   // expired, which affects only new watches.
   void refused(const std::string& why) {
-    if (mutant(Mutant::refused_watch_waits)) return;
     owner_.link_.forget_token(token_);
     if (++refusals_ < kMostRefusals) {
       renew(false);
@@ -184,7 +182,7 @@ class Watches::Lane final : public StreamListener {
     } else if (watch->on_put) {
       owner_.begin_anew(watch);
     } else if (response.compact_revision() != 0) {
-      owner_.fire(watch, {mutant(Mutant::compaction_is_gone), false, 0, 0});
+      owner_.fire(watch, {});
     } else {
       owner_.pause(watch);
     }

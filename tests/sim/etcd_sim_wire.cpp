@@ -1,5 +1,7 @@
 #include "etcd_sim_wire.h"
 
+#include "bugs.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +19,59 @@ std::shared_ptr<etcd::Message> copy(const etcd::Message& message) {
   std::shared_ptr<etcd::Message> made(message.New());
   made->CheckTypeAndMergeFrom(message);
   return made;
+}
+
+// ---- seeded bugs
+
+etcdpb::ResponseHeader* header_of(Call kind, Message& response) {
+  switch (kind) {
+    case Call::range:
+      return static_cast<etcdpb::RangeResponse&>(response).mutable_header();
+    case Call::txn:
+      return static_cast<etcdpb::TxnResponse&>(response).mutable_header();
+    case Call::lease_grant:
+      return static_cast<etcdpb::LeaseGrantResponse&>(response).mutable_header();
+    case Call::lease_revoke:
+      return static_cast<etcdpb::LeaseRevokeResponse&>(response).mutable_header();
+    case Call::lease_time_to_live:
+      return static_cast<etcdpb::LeaseTimeToLiveResponse&>(response).mutable_header();
+    case Call::status:
+      return static_cast<etcdpb::StatusResponse&>(response).mutable_header();
+    case Call::authenticate:
+      break;
+  }
+  return nullptr;
+}
+
+void seed_answer(Call kind, Message& response, bool set_back, std::int64_t newest_revision) {
+  // The answers do not show that the store was set back.
+  if (seeded(Bug::rollback_ignored) && set_back) {
+    if (auto* const header = header_of(kind, response)) header->set_revision(newest_revision);
+  }
+  // The answers do not show the key of an abandoned transaction.
+  if (seeded(Bug::stray_txn_stays) && kind == Call::lease_time_to_live) {
+    static_cast<etcdpb::LeaseTimeToLiveResponse&>(response).clear_keys();
+  }
+}
+
+// False: the client does not get the response.
+bool seed_watch_response(etcdpb::WatchResponse& response) {
+  if (seeded(Bug::refused_watch_waits) && response.canceled() &&
+      !response.cancel_reason().empty()) {
+    response.set_canceled(false);
+    return response.watch_id() >= 0;
+  }
+  if (seeded(Bug::compaction_is_gone) && response.compact_revision() != 0) {
+    response.set_canceled(false);
+    auto& event = *response.add_events();
+    event.set_type(etcdpb::Event::DELETE);
+    event.mutable_kv()->set_mod_revision(response.header().revision());
+  }
+  if (seeded(Bug::stray_txn_stays)) {
+    // Only the watches of abandoned transactions report puts.
+    return response.events_size() == 0 || response.events(0).type() != etcdpb::Event::PUT;
+  }
+  return true;
 }
 }  // namespace
 
@@ -105,6 +160,9 @@ void SimEtcdWire::ask(std::size_t endpoint, etcd::Call kind, const etcd::Message
             if (members->down(endpoint)) return;
             const std::shared_ptr<etcd::Message> served(empty->New());
             const auto verdict = etcd->serve(endpoint, kind, *asked, *served, options);
+            auto& newest = members->newest_revision;
+            newest = std::max(newest, etcd->revision());
+            if (verdict.code == 0) seed_answer(kind, *served, etcd->revision() < newest, newest);
             back(verdict, served);
           });
         });
@@ -150,7 +208,13 @@ class SimEtcdWire::SimStream final : public SimPipe, public etcd::FakeHearer {
       break_off();
       return;
     }
-    down([this, said = copy(response)] {
+    members_.newest_revision = std::max(members_.newest_revision, etcd_.revision());
+    auto said = copy(response);
+    if (flow_ == etcd::StreamKind::watch &&
+        !seed_watch_response(static_cast<etcdpb::WatchResponse&>(*said))) {
+      return;
+    }
+    down([this, said = std::move(said)] {
       parts_.loop->arrive([self = me(), said] {
         if (self->listener_ != nullptr) self->listener_->stream_message(*said);
       });

@@ -7,6 +7,7 @@
 #include "sim_store.h"
 
 #include <array>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -26,6 +27,8 @@ class EtcdMembers {
   bool stopped(std::size_t member) const { return all_[member].stopped; }
   void set_down(std::size_t member, bool down) { all_[member].down = down; }
   bool down(std::size_t member) const { return all_[member].down; }
+  // The newest revision of any answer, also if the store was set back since.
+  std::int64_t newest_revision = 0;
 
  private:
   struct Member {
