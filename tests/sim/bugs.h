@@ -1,4 +1,8 @@
 // The seeded bugs. The simulator activates a single bug and must detect it.
+//
+// Most of them lie in the simulator: in a session between the engine and the real session
+// (seeded_session.h), in the simulated networks and clocks, or in what the checkers see of a
+// client. A bug that no interface of src can carry is a branch in src, see common/base/mutant.h.
 #pragma once
 
 namespace baton::sim {

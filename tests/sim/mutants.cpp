@@ -53,10 +53,11 @@ std::uint64_t hunt(const SeededBug& bug, std::string& caught) {
 }  // namespace
 
 void activate(Bug bug) {
-  // The enums have the same order.
-  static_assert(static_cast<int>(Bug::count_) == static_cast<int>(internal::Mutant::count_));
+  using internal::Mutant;
   active_bug = bug;
-  internal::active_mutant = static_cast<internal::Mutant>(bug);
+  internal::active_mutant = Mutant::none;
+  if (bug == Bug::deadline_from_answer) internal::active_mutant = Mutant::deadline_from_answer;
+  if (bug == Bug::contract_rule_alone) internal::active_mutant = Mutant::contract_rule_alone;
 }
 
 bool activate(std::string_view name) {
