@@ -19,17 +19,11 @@ struct NamedStores {
   std::map<std::string, std::weak_ptr<NamedStore>> stores BATON_GUARDED_BY(mutex);
 };
 
-std::uint64_t next_client() {
-  static std::atomic<std::uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
 class Backend final : public internal::Backend, private TimeListener {
  public:
   Backend(const std::string& name, std::shared_ptr<NamedStore> named, const BackendOptions& options)
       : name_(name),
         options_(options),
-        client_(next_client()),
         named_(std::move(named)),
         loop_(*named_->clock,
               [log = options.log](std::string_view text) { log(LogLevel::error, text); }),
@@ -42,8 +36,8 @@ class Backend final : public internal::Backend, private TimeListener {
   std::string where() const override { return "memory:" + name_; }
 
   void open(SessionListener& listener, Answer<std::unique_ptr<internal::Session>> answer) override {
-    Session::open({named_->store, transport_, &loop_, named_->clock.get(), client_, options_.label,
-                   name_, options_.session_timeout},
+    Session::open({named_->store, transport_, &loop_, named_->clock.get(), options_.label, name_,
+                   options_.session_timeout},
                   listener, std::move(answer));
   }
 
@@ -58,7 +52,6 @@ class Backend final : public internal::Backend, private TimeListener {
 
   const std::string name_;
   const BackendOptions options_;
-  const std::uint64_t client_;
   const std::shared_ptr<NamedStore> named_;
   ThreadLoop loop_;
   const std::shared_ptr<Transport> transport_;

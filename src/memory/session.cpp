@@ -74,8 +74,7 @@ void Session::open(const SessionParts& parts, SessionListener& listener,
   const auto transport = parts.transport;
   transport->request(Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer,
                                      transport, loop] {
-    const auto id =
-        parts.store->open(parts.client, parts.label, parts.timeout, peer, parts.store_clock->now());
+    const auto id = parts.store->open(parts.label, parts.timeout, peer, parts.store_clock->now());
     transport->answer(
         Traffic::open, [parts, &listener, peer, unattached, sent, shared, timer, loop, id] {
           loop->cancel(*timer);

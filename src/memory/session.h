@@ -21,7 +21,6 @@ struct SessionParts {
   std::shared_ptr<Transport> transport;
   Loop* loop;
   const Clock* store_clock;  // the clock of the store; may run at another rate than the loop's
-  std::uint64_t client;      // same for all sessions of a client
   std::string label;
   std::string endpoint;
   std::chrono::milliseconds timeout;

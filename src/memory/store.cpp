@@ -32,13 +32,13 @@ void Store::deliver(const News& news) {
 
 // ---- sessions
 
-SessionId Store::open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
+SessionId Store::open(std::string label, std::chrono::milliseconds timeout,
                       std::shared_ptr<SessionPeer> peer, Time now) {
   const MutexLock guard(mutex_);
   const SessionId id{next_session_++};
   const Time expires = leases_ ? saturating_add_ms(now, timeout) : kNever;
-  sessions_.emplace(
-      id, SessionRecord{client, std::move(label), timeout, std::move(peer), expires, {}, {}, {}});
+  sessions_.emplace(id,
+                    SessionRecord{std::move(label), timeout, std::move(peer), expires, {}, {}, {}});
   return id;
 }
 
@@ -149,8 +149,8 @@ Result<Standing> Store::join(SessionId session, const LockName& name, Nonce nonc
   Queue& queue = queues_[name];
   if (!record.tickets.contains({name, nonce})) {
     const auto rank = ++revision_;
-    queue.emplace(rank, StoredTicket{session, record.client, nonce, rank,
-                                     std::chrono::system_clock::now(), std::make_shared<Sign>()});
+    queue.emplace(rank, StoredTicket{session, nonce, rank, std::chrono::system_clock::now(),
+                                     std::make_shared<Sign>()});
     record.tickets.emplace(std::pair(name, nonce), rank);
   }
   return standing(queue, name, record, session, nonce);

@@ -41,7 +41,7 @@ class Store {
   explicit Store(bool leases, std::uint64_t first = 0) : leases_(leases), revision_(first) {}
   bool leases() const noexcept { return leases_; }
 
-  SessionId open(std::uint64_t client, std::string label, std::chrono::milliseconds timeout,
+  SessionId open(std::string label, std::chrono::milliseconds timeout,
                  std::shared_ptr<SessionPeer> peer, Time now);
   bool heartbeat(SessionId session, Time now);  // false: the session has ended
   void close(SessionId session);
@@ -82,7 +82,6 @@ class Store {
   };
   struct StoredTicket {
     SessionId session;
-    std::uint64_t client;
     Nonce nonce;
     std::uint64_t token;
     std::chrono::system_clock::time_point since;
@@ -90,7 +89,6 @@ class Store {
   };
   using Queue = std::map<std::uint64_t, StoredTicket>;  // by rank
   struct SessionRecord {
-    std::uint64_t client;
     std::string label;
     std::chrono::milliseconds timeout;
     std::shared_ptr<SessionPeer> peer;

@@ -83,9 +83,9 @@ class MemoryPort final : public SimPort {
         wire_(std::make_shared<SimWire>(world, parts, std::move(store_touched))) {}
   void open(internal::SessionListener& listener,
             internal::Answer<std::unique_ptr<internal::Session>> answer) override {
-    memory::Session::open({store_, wire_, loop_.get(), &clock_, static_cast<std::uint64_t>(number_),
-                           "c" + std::to_string(number_), "sim", timeout_, true},
-                          listener, std::move(answer));
+    memory::Session::open(
+        {store_, wire_, loop_.get(), &clock_, "c" + std::to_string(number_), "sim", timeout_, true},
+        listener, std::move(answer));
   }
 
  private:
