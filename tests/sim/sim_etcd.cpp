@@ -40,7 +40,8 @@ bool EtcdSimStore::strike() {
       for (const auto& [life, port] : ports_) {
         if (life->alive) port->wire.break_streams(member);
       }
-      if (member == etcd_.leader()) elect_another(member);
+      etcd_.member(member).believes = false;  // a server that starts does not lead
+      if (leads(member)) elect_another(member);
       world_.after(world_.span(1ms, timeout_ * 2),
                    [this, member] { members_.set_down(member, false); });
       return true;
@@ -58,6 +59,11 @@ void EtcdSimStore::heal() {
   }
   etcd_.catch_up();
   if (!etcd_.led()) etcd_.elect(etcd_.leader(), kElection);
+}
+
+// False during an election: the last leader was stopped, restarted or cut off.
+bool EtcdSimStore::leads(std::size_t member) const {
+  return etcd_.led() && etcd_.leader() == member;
 }
 
 void EtcdSimStore::elect_another(std::size_t instead_of) {
@@ -78,7 +84,7 @@ bool EtcdSimStore::isolate(std::size_t member, Nanos span) {
   world_.note("member " + std::to_string(member) + " is cut off");
   etcd_.lag(member);
   etcd_.member(member).no_leader = true;
-  if (member == etcd_.leader()) {
+  if (leads(member)) {
     etcd_.member(member).believes = true;
     elect_another(member);
     // The old leader steps down before a third leader can be elected: etcd checks the quorum within
@@ -96,7 +102,7 @@ bool EtcdSimStore::stop(std::size_t member, Nanos span) {
   if (members_.stopped(member)) return false;
   world_.note("member " + std::to_string(member) + " is stopped");
   members_.stop(member);
-  if (member == etcd_.leader()) {
+  if (leads(member)) {
     stale_.clear();
     for (const auto lease : etcd_.leases()) stale_[lease] = etcd_.expires(lease);
     elect_another(member);

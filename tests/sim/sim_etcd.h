@@ -177,6 +177,7 @@ class EtcdSimStore final : public SimStore {
     });
   }
 
+  bool leads(std::size_t member) const;
   void elect_another(std::size_t instead_of);
   void wake(std::size_t member);
   bool set_back();
