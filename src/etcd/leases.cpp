@@ -21,6 +21,7 @@ Leases::~Leases() {
 
 std::vector<std::int64_t> Leases::all() const {
   std::vector<std::int64_t> ids;
+  ids.reserve(leases_.size());
   for (const auto& [id, lease] : leases_) ids.push_back(id);
   return ids;
 }

@@ -113,9 +113,11 @@ void Leases::stream_message(const Message& message) {
   // Ignore answers of another cluster: it does not know our leases.
   if (!link_.heard(endpoint_, answer.header())) return;
   const auto found = leases_.find(answer.id());
-  if (found == leases_.end() || !found->second.unanswered_since) return;
+  if (found == leases_.end()) return;
   Lease& lease = found->second;
-  const Time sent = *std::exchange(lease.unanswered_since, std::nullopt);
+  const auto unanswered = std::exchange(lease.unanswered_since, std::nullopt);
+  if (!unanswered) return;
+  const Time sent = *unanswered;
   failures_ = refusals_ = 0;
   if (answer.ttl() <= 0) {
     if (ends_session(lease.state())) {

@@ -21,6 +21,7 @@ constexpr int kOpen = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 // header of another boot must not give tokens in this boot: its tokens would be too small. All
 // clients of that file are dead.
 std::uint64_t this_boot() {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it is 16 digits, and value() would throw
   static const std::uint64_t boot = parse_hex16(current_boot()).value();
   return boot;
 }

@@ -61,14 +61,14 @@ void LockList::walk_on(const std::shared_ptr<Walk>& walk) {
     walk_into(walk, name);
   }
   if (walk->under_way != 0) return;
-  if (!walk->trouble) {
+  const auto trouble = walk->trouble;
+  if (!trouble) {
     std::sort(walk->found.begin(), walk->found.end());
     questions_.settle(walk, std::move(walk->found));
-  } else if (walk->trouble->status == Status::lost) {
+  } else if (trouble->status == Status::lost) {
     questions_.repeat(walk, [this, walk] { walk_from_root(walk); });
   } else {
-    questions_.settle(walk,
-                      call_error(walk->trouble->status, walk->trouble->code, "list the locks"));
+    questions_.settle(walk, call_error(trouble->status, trouble->code, "list the locks"));
   }
 }
 

@@ -77,13 +77,14 @@ void OperatorCalls::read_line(const std::shared_ptr<Reading>& reading) {
 }
 
 void OperatorCalls::read_entries(const std::shared_ptr<Reading>& reading) {
-  if (reading->trouble && reading->trouble->status == Status::lost) {
+  const auto trouble = reading->trouble;
+  if (trouble && trouble->status == Status::lost) {
     questions_.repeat(reading, [this, reading] { read_line(reading); });
     return;
   }
-  if (reading->trouble) {
+  if (trouble) {
     questions_.settle(reading,
-                      call_error(reading->trouble->status, reading->trouble->code,
+                      call_error(trouble->status, trouble->code,
                                  "read the entries of " + context_.directory(reading->name)));
     return;
   }

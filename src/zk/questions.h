@@ -33,10 +33,12 @@ class Questions {
   // SessionParts::patience. what: the call, for that error.
   template <class Q>
   void begin(const std::shared_ptr<Q>& question, Time until, const std::string& what) {
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved into an answer of any type
     start(question, until, what, [question](Error late) { question->answer(std::move(late)); });
   }
   // Ends the question and answers its caller, unless the question has ended before.
   template <class Q, class T>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): moved into an answer of any type
   void settle(const std::shared_ptr<Q>& question, T result) {
     if (finish(*question)) question->answer(std::move(result));
   }

@@ -22,6 +22,7 @@ class UniqueFunction<R(Args...)> {
       : body_(std::make_unique<Body<std::decay_t<F>>>(std::forward<F>(f))) {}
 
   explicit operator bool() const noexcept { return body_ != nullptr; }
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): the signature decides
   R operator()(Args... args) { return body_->call(std::forward<Args>(args)...); }
 
  private:
