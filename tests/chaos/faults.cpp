@@ -64,13 +64,17 @@ Crowd::Crowd(const FaultyStore& store, std::string root) : root_(std::move(root)
     for (const auto port : store.ports) {
       member.proxies.emplace_back(std::make_unique<test::Proxy>(port));
     }
-    // Not all clients use the same server first.
+    // Each client connects while it reaches one server only, so that every server has a client.
+    // The order of the hosts is not enough: the ZooKeeper client shuffles them.
     std::string hosts;
     for (std::size_t n = 0; n < member.proxies.size(); ++n) {
-      hosts += (n == 0 ? "" : ",") + member.proxies[(i + n) % member.proxies.size()]->host();
+      auto& proxy = *member.proxies[(i + n) % member.proxies.size()];
+      hosts += (n == 0 ? "" : ",") + proxy.host();
+      if (n != 0) proxy.cut();
     }
     member.client = std::make_unique<Client>(
         connect_quietly(store.url(hosts, root_), store.session, "client" + std::to_string(i)));
+    for (const auto& proxy : member.proxies) proxy->heal();
   }
   for (int client = 0; client < kClients; ++client) {
     for (int lock = 0; lock < kLocks; ++lock) {
