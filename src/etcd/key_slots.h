@@ -15,9 +15,9 @@ namespace baton::etcd {
 enum class KeySlot : std::uint64_t {};
 
 // etcd keeps the name of a deleted key in its index until a compaction, and every read of a lock
-// walks over these names. So slots are used again: a lock has as many names of a lease as tickets
-// had keys under that lease at the same time. The create revision tells the tickets apart that used
-// one name after the other.
+// walks over these names. So slots are used again: under one lease, the keys of a lock need only as
+// many names as exist at the same time. Two keys that used the same name have different create
+// revisions.
 class KeySlots {
  public:
   // The smallest free slot.
