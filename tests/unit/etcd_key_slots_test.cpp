@@ -233,6 +233,45 @@ TEST_F(EtcdKeyNames, WithdrawnWhileAStrayKeyIsInTheWayRemovesIt) {
   EXPECT_EQ(joined->error().errc(), Errc::cancelled);
 }
 
+// While the join that finds a taken name is under way, its lease is retired. The next key needs
+// another lease.
+TEST_F(EtcdKeyNames, TakenNameOfARetiredLeaseLeadsToAKeyUnderAnotherLease) {
+  for (const bool withdrawn : {false, true}) {
+    const std::string key = next_key();
+    etcd.put(key);
+    int txn = 0;  // the answer to the first join is lost after 1 s, that to the second one is late
+    ann.wire.fate = [&txn](const FakeAsked& asked) {
+      if (asked.call == Call::lease_grant) return FakeFate{.back = 300ms};
+      if (asked.call != Call::txn) return FakeFate{};
+      ++txn;
+      return txn == 1 ? lost_answer() : txn == 2 ? FakeFate{.back = 200ms} : FakeFate{};
+    };
+    ann.join(2, "other");
+    const auto given_up = ann.withdraw(2, "other");
+    ann.pass(950ms);
+    const auto joined = ann.join(1);
+    ann.pass(230ms);
+    ASSERT_TRUE(given_up->ok());
+    ASSERT_FALSE(joined->got) << "its key is taken, and the next lease is not granted yet";
+    if (withdrawn) {
+      EXPECT_TRUE(ann.settled(ann.withdraw(1))->ok());
+    }
+    ann.settled(joined);
+    ann.wire.fate = nullptr;
+    if (withdrawn) {
+      ASSERT_FALSE(joined->ok());
+      EXPECT_EQ(joined->error().errc(), Errc::cancelled);
+    } else {
+      ASSERT_TRUE(joined->ok());
+      EXPECT_EQ(ann.keys().size(), 2u);
+      EXPECT_TRUE(ann.settled(ann.withdraw(1))->ok());
+    }
+    ann.pass(1s);
+    EXPECT_EQ(ann.keys(), Texts{key});
+    etcd.remove(key);
+  }
+}
+
 // ---- the sweep for stray keys
 
 TEST_F(EtcdKeyNames, SweepSparesATicketThatJoinedSinceTheSweepReadTheKey) {
